@@ -1,0 +1,44 @@
+# Two commands do everything on a fresh machine with make and Python >= 3.11:
+#   make demo    set up, then release tables from a bundled data set
+#   make test    set up, then run the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check bench docs clean
+
+demo: $(VENV)/.ready-run
+	@$(BIN)/margrave demo
+
+test: $(VENV)/.ready-test check
+	@$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.ready-test
+	@$(BIN)/ruff check src tests benchmarks
+	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.ready-test
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.ready-test
+	@$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) build dist out demo-release
+
+$(VENV)/.ready-run: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Margrave needs Python 3.11 or newer. Name one with: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "This Python has no venv module. Install it (Debian and Ubuntu: apt-get install python3-venv), then run make again."; exit 1; }
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready-run
+	@echo "Installing what the tests need ..."
+	@$(PIP) install --constraint constraints.txt --editable '.[test]'
+	@touch $@

@@ -1,0 +1,73 @@
+"""Margrave: contingency tables from confidential microdata, under differential privacy.
+
+import margrave as mg
+plan = mg.plan("spec.toml")          # cost and forecast; opens no data
+out = mg.release(plan)               # spends the budget once
+out.table("smoke", "pressure")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Plan",
+    "Release",
+    "Spec",
+    "Target",
+    "count",
+    "draft",
+    "errors",
+    "examples",
+    "plan",
+    "plan_for",
+    "release",
+    "sweep",
+]
+
+if TYPE_CHECKING:
+    from margrave import errors, examples
+    from margrave.design.plan import Plan
+    from margrave.design.spec import Spec
+    from margrave.design.target import Target, plan_for, sweep
+    from margrave.pipeline import count, draft, plan, release
+    from margrave.publish.release import Release
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when first used, so that ``import margrave`` and ``margrave --help`` are instant."""
+    if name == "Spec":
+        from margrave.design.spec import Spec
+
+        return Spec
+    if name == "Plan":
+        from margrave.design.plan import Plan
+
+        return Plan
+    if name in ("Target", "plan_for", "sweep"):
+        import margrave.design.target as target
+
+        return getattr(target, name)
+    if name == "Release":
+        from margrave.publish.release import Release
+
+        return Release
+    if name in ("plan", "release", "count", "draft"):
+        import margrave.pipeline as pipeline
+
+        return getattr(pipeline, name)
+    if name == "errors":
+        import margrave.errors as errors
+
+        return errors
+    if name == "examples":
+        import margrave.examples as examples
+
+        return examples
+    raise AttributeError(f"module 'margrave' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

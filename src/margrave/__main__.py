@@ -1,0 +1,5 @@
+"""``python -m margrave``."""
+
+from margrave.cli import main
+
+main()

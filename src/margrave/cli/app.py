@@ -1,0 +1,68 @@
+"""The program: its commands, and what happens when one of them fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from margrave import __version__
+from margrave.cli import commands, plans
+from margrave.errors import MargraveError
+
+app = typer.Typer(
+    name="margrave",
+    help="Publish tables about people without exposing any of them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"margrave {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Publish tables about people without exposing any of them."""
+
+
+app.command()(commands.demo)
+app.command()(commands.init)
+app.command()(plans.plan)
+app.command()(commands.release)
+app.command()(commands.count)
+app.command()(commands.examples)
+
+
+def main() -> None:
+    """Run the program. Exit codes: 0 ok, 1 bad input, 2 usage, 3 refused, 4 verification failed."""
+    try:
+        app()
+    except MargraveError as error:
+        typer.echo(f"margrave: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("margrave: interrupted; nothing was written", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        # The text of an unforeseen error may carry a confidential value, so only its kind and place are shown.
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        typer.echo(f"margrave: an unforeseen {type(error).__name__} ({place}): this is a fault in Margrave", err=True)
+        sys.exit(1)

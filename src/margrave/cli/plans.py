@@ -1,0 +1,131 @@
+"""``margrave plan``: what a release would do, cost and be worth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from margrave.cli.terminal import heading, notice, print_json, print_table
+
+if TYPE_CHECKING:
+    from margrave.design.plan import Plan
+
+_SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
+SpecPath = Annotated[Path, typer.Argument(help="The public spec, a TOML file.", show_default=False)]
+
+
+def plan(
+    spec: SpecPath,
+    target: Annotated[
+        str | None, typer.Option(help="Find the least budget with every cell within, say, 5@95%.", show_default=False)
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Show error against budget for a list of ε (or ρ), or 'default' ({_SWEEP}).", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Show cost, noise and forecast error of a release. Opens no data."""
+    from margrave.design.plan import make_plan
+    from margrave.design.spec import Spec
+    from margrave.design.target import Target, plan_for
+    from margrave.errors import UsageError
+
+    loaded = Spec.load(spec)
+    if target is not None and sweep is not None:
+        raise UsageError("give --target or --sweep, not both")
+    if sweep is not None:
+        _sweep(loaded, _SWEEP if sweep == "default" else sweep, as_json)
+        return
+    found = make_plan(loaded) if target is None else plan_for(loaded, Target.parse(target))
+    if as_json:
+        print_json(plan_json(found))
+    else:
+        show_plan(found)
+        if target is not None:
+            notice(f"Write this budget into [privacy] to release by it: {found.spec.budget}")
+
+
+def _sweep(spec: Any, text: str, as_json: bool) -> None:
+    from margrave.budget.units import exact_number, exact_text
+    from margrave.design.describe import number
+    from margrave.design.target import amount, sweep
+    from margrave.errors import UsageError
+
+    amounts = [exact_number(part.strip()) for part in text.split(",")]
+    if any(value <= 0 for value in amounts):
+        raise UsageError("every budget of a sweep must be greater than 0")
+    rows: list[dict[str, Any]] = []
+    for found in sweep(spec, amounts):
+        worst = max(row.half_width for row in found.forecast)
+        value: Fraction = amount(found.spec.budget)
+        rows.append({"budget": exact_text(value), "rmse": found.rmse, "half_width": worst, "strategy": found.strategy})
+    if as_json:
+        print_json(rows)
+        return
+    unit = "ρ" if "rho" in spec.budget.as_dict() else "ε"
+    table = [(r["budget"], number(r["rmse"]), f"±{number(r['half_width'])}", r["strategy"]) for r in rows]
+    print_table((unit, "RMSE per cell", "95 % within (worst table)", "strategy"), table)
+
+
+def show_plan(found: Plan, most: int = 40) -> None:
+    """A plan in the terminal."""
+    from margrave.design.describe import (
+        FORECAST_HEADERS,
+        MEASUREMENT_HEADERS,
+        forecast_rows,
+        measurement_rows,
+        name_of,
+        number,
+    )
+    from margrave.design.guarantee import Guarantee, approximate
+
+    heading(f"Plan: {found.strategy} strategy, cost {approximate(found.guarantee)}")
+    print_table(MEASUREMENT_HEADERS, measurement_rows(found, most))
+    heading(f"Forecast: RMSE {number(found.rmse)} per cell")
+    print_table(FORECAST_HEADERS, forecast_rows(found, most))
+    theory = found.theory()
+    if theory:
+        heading("What the theorem promises for the linear program's tables, with probability 95 %")
+        print_table(("table", "L1 at most"), [(name_of(margin), number(bound)) for margin, bound in theory.items()])
+    for sentence in Guarantee(found.guarantee, found.protection).words():
+        typer.echo(sentence)
+    typer.echo(f"Memory: about {found.memory / 2**20:.1f} MiB beside the reading of the data.")
+    for warning in found.warnings:
+        notice(f"Warning: {warning}.")
+
+
+def plan_json(found: Plan) -> dict[str, Any]:
+    """A plan for scripts."""
+    from margrave.design.guarantee import Guarantee
+    from margrave.publish.manifest import measurement_json
+
+    guarantee = Guarantee(found.guarantee, found.protection)
+    return {
+        "strategy": found.strategy,
+        "cost": found.cost.as_dict(),
+        "guarantee": found.guarantee.as_dict(),
+        "groups": {str(size): budget.as_dict() for size, budget in guarantee.groups.items()},
+        "words": list(guarantee.words()),
+        "measurements": [measurement_json(one) for one in found.measurements],
+        "exact": [list(margin) for margin in found.exact],
+        "rmse": found.rmse,
+        "forecast": [
+            {
+                "table": list(row.margin),
+                "cells": row.cells,
+                "std_error": row.std_error,
+                "half_width_95": row.half_width,
+                "all_cells_95": row.all_cells,
+                "expected_l1": row.expected_l1,
+            }
+            for row in found.forecast
+        ],
+        "memory_bytes": found.memory,
+        "warnings": list(found.warnings),
+    }

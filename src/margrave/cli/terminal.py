@@ -1,0 +1,75 @@
+"""What people see in the terminal: tables, notices and progress. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[int, int | None], None]
+
+
+def notice(text: str) -> None:
+    """A remark beside the result."""
+    typer.echo(text, err=True)
+
+
+def heading(text: str) -> None:
+    typer.echo(f"\n{typer.style(text, bold=True)}")
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """A table: the first column to the left, numbers to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for index, header in enumerate(headers):
+        table.add_column(header, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
+    console.print(table)
+
+
+def print_frame(frame: pd.DataFrame, title: str | None = None) -> None:
+    """A data frame as a table: attributes as they are, counts and errors in few digits."""
+    from margrave.design.describe import number
+
+    def text(value: Any) -> str:
+        return number(value) if isinstance(value, float) else str(value)
+
+    print_table(list(frame.columns), [[text(value) for value in row] for row in frame.itertuples(index=False)], title)
+
+
+def print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress | None]:
+    """A progress bar on stderr, in a terminal; nothing in a pipe. It shows how far, never how many records."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def update(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update

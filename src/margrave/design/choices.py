@@ -1,0 +1,19 @@
+"""The words that a spec may choose between, each list in one place."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Strategy = Literal["auto", "residual", "fourier", "efron-stein", "margins", "base"]
+Objective = Literal["mean", "max"]
+Nonnegative = Literal["auto", "least-squares", "linear-program", "simple", "none", "records"]
+Rounding = Literal["controlled", "nearest", "none"]
+Neighbours = Literal["add-remove", "replace"]
+Induced = Literal["worst-case", "markov"]
+
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+NONNEGATIVE: tuple[Nonnegative, ...] = get_args(Nonnegative)
+ROUNDING: tuple[Rounding, ...] = get_args(Rounding)
+NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
+INDUCED: tuple[Induced, ...] = get_args(Induced)

@@ -1,0 +1,92 @@
+"""What a plan guarantees, in numbers and in words for a person in the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+
+from margrave.budget.accountant import epsilon_of, groups
+from margrave.budget.events import Protection
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+
+_DELTA = Fraction(1, 10**9)
+"""ρ-zCDP is also stated as (ε, δ) for this δ."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The cost of a release, whom it protects, and what it says for groups."""
+
+    cost: Budget
+    protection: Protection
+
+    @property
+    def groups(self) -> dict[int, Budget]:
+        """The guarantee for several units together."""
+        return groups(self.cost)
+
+    @property
+    def unit(self) -> str:
+        """What one protected unit is, in words."""
+        records = self.protection.records
+        return "one record" if records == 1 else f"one unit with at most {records} records"
+
+    def words(self) -> tuple[str, ...]:
+        """Sentences for people."""
+        found = [f"The release satisfies {self._formal()}.", self._neighbours(), self._plainly()]
+        together = "; ".join(f"{size} together: {approximate(budget)}" for size, budget in self.groups.items())
+        if together:
+            found.append(f"For groups of units the guarantee is weaker: {together}.")
+        found.append("Anything computed from the release alone keeps this guarantee, however often it is used.")
+        return tuple(found)
+
+    def _formal(self) -> str:
+        match self.cost:
+            case PureDP():
+                return f"pure differential privacy with {approximate(self.cost)}"
+            case ApproxDP():
+                return f"differential privacy with {approximate(self.cost)}"
+            case ZCDP(rho):
+                also = ApproxDP(epsilon_of(rho, _DELTA), _DELTA)
+                both = f"{approximate(self.cost)} (so also {approximate(also)})"
+                return f"zero-concentrated differential privacy with {both}"
+
+    def _neighbours(self) -> str:
+        if self.protection.sensitive:
+            names = ", ".join(self.protection.sensitive)
+            return (
+                f"Protected is the value of {names} in {self.unit}. Not protected is whether somebody is in the data, "
+                "nor any other attribute: tables without a sensitive attribute are exact."
+            )
+        if self.protection.neighbours == "replace":
+            return (
+                f"Protected is everything about {self.unit}, as if another had taken its place. Not protected is how "
+                "many there are."
+            )
+        return f"Protected is everything about {self.unit}, also whether it is in the data at all."
+
+    def _plainly(self) -> str:
+        epsilon = float(epsilon_of(self.cost.rho, _DELTA) if isinstance(self.cost, ZCDP) else self.cost.epsilon)
+        if epsilon > 50:
+            return "In plain words: almost nothing is guaranteed at this budget."
+        exception = "" if isinstance(self.cost, PureDP) else ", except with the tiny probability δ"
+        return (
+            f"In plain words: whatever is published was at most {exp(epsilon):.3g} times as likely with your data as "
+            f"without, and at least {exp(-epsilon):.2g} times{exception}."
+        )
+
+
+def approximate(budget: Budget) -> str:
+    """A budget in a few digits, for reading; the exact one is kept elsewhere."""
+    match budget:
+        case PureDP(epsilon):
+            return f"ε = {_digits(epsilon)}"
+        case ApproxDP(epsilon, delta):
+            return f"ε = {_digits(epsilon)}, δ = {_digits(delta)}"
+        case ZCDP(rho):
+            return f"ρ = {_digits(rho)}"
+
+
+def _digits(number: Fraction) -> str:
+    return f"{float(number):.4g}"

@@ -1,0 +1,170 @@
+"""The planning problem on bare shapes: what a set of noisy counts says about the tables wanted.
+
+Attributes are 0, 1, ...; attribute j has `sizes[j]` = k_j >= 2 values, and a margin is a sorted tuple of attributes.
+A *choice* is (S, b, share): the margin S counted with the binary attributes b ⊆ S seen as ±1 contrasts and the others
+as cells, at a share of the budget. All formulas are at ε = 1, for Laplace noise and adding or removing one record:
+
+- a choice of share s has noise of variance v = 2/s² on each output and gives each residual T with b ⊆ T ⊆ S an
+  estimate of variance v · ∏_{j∈S∖T} k_j / 2^|b|;
+- independent estimates of the same residual add up in precision, 1/σ²_T = Σ 1/variance;
+- one cell of table α has the forecast variance V_α = Σ_{T⊆α} σ²_T ∏_{j∈T}(1−1/k_j) / ∏_{j∈α∖T} k_j².
+
+Under another ε every variance is divided by ε².
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from margrave.errors import UsageError
+
+Margin = tuple[int, ...]
+Candidate = tuple[Margin, Margin]
+Choice = tuple[Margin, Margin, float]
+Workload = Mapping[Margin, float]
+Floats = NDArray[np.float64]
+
+DENSE_ENTRIES = 4_000_000
+OBJECTIVES = ("mean", "max")
+
+
+def subsets(margin: Iterable[int]) -> Iterable[Margin]:
+    """Every subset of a sorted margin, smaller ones first."""
+    items = tuple(margin)
+    return chain.from_iterable(combinations(items, r) for r in range(len(items) + 1))
+
+
+def closure_of(margins: Iterable[Margin]) -> tuple[Margin, ...]:
+    """The downward closure: every subset of every margin, by size and then by attributes."""
+    return tuple(sorted({t for margin in margins for t in subsets(margin)}, key=lambda t: (len(t), t)))
+
+
+def cells_of(sizes: Sequence[int], margin: Iterable[int]) -> int:
+    """The number of cells of a margin."""
+    return math.prod(sizes[j] for j in margin)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Sizes, tables with positive weights, and the objective to minimise.
+
+    Residuals inside a `known` margin need no measurement: their variance is 0.
+    "mean" is Σ_α w_α·cells_α·V_α / Σ_α w_α·cells_α, the mean squared error per published cell;
+    "max" is max_α w_α·V_α.
+    """
+
+    sizes: tuple[int, ...]
+    workload: dict[Margin, float]
+    objective: str = "mean"
+    known: tuple[Margin, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(k < 2 for k in self.sizes):
+            raise UsageError(f"sizes {self.sizes} must all be at least 2; drop attributes with a single value")
+        if not self.workload:
+            raise UsageError("the workload has no table; name at least one margin, () for the total")
+        if self.objective not in OBJECTIVES:
+            raise UsageError(f"objective {self.objective!r} must be one of {', '.join(OBJECTIVES)}")
+        for margin, weight in self.workload.items():
+            if list(margin) != sorted(set(margin)) or any(not 0 <= j < len(self.sizes) for j in margin):
+                raise UsageError(f"margin {margin} must be a sorted tuple of attributes below {len(self.sizes)}")
+            if not (weight > 0 and math.isfinite(weight)):
+                raise UsageError(f"weight {weight} of margin {margin} must be positive and finite")
+
+    @cached_property
+    def closure(self) -> tuple[Margin, ...]:
+        """The residuals that must be covered."""
+        known = set(closure_of(self.known))
+        return tuple(t for t in closure_of(self.workload) if t not in known)
+
+    @cached_property
+    def log_sizes(self) -> Floats:
+        """log k_j."""
+        return np.log(np.asarray(self.sizes, dtype=np.float64))
+
+    @cached_property
+    def incidence(self) -> Floats:
+        """0/1 matrix: residual T (row) contains attribute j (column)."""
+        return indicator(self.closure, len(self.sizes))
+
+    @cached_property
+    def spread(self) -> Any:
+        """Matrix Q, tables by residuals: V_α = Σ_T Q[α, T] σ²_T. Dense where small."""
+        index = {t: i for i, t in enumerate(self.closure)}
+        rows, columns, values = [], [], []
+        for row, margin in enumerate(self.workload):
+            for t in subsets(margin):
+                if t not in index:
+                    continue
+                rows.append(row)
+                columns.append(index[t])
+                values.append(
+                    math.prod(1 - 1 / self.sizes[j] for j in t) / float(cells_of(self.sizes, set(margin) - set(t))) ** 2
+                )
+        shape = (len(self.workload), len(self.closure))
+        matrix = sparse.csr_array((values, (rows, columns)), shape=shape)
+        return matrix.toarray() if shape[0] * shape[1] <= DENSE_ENTRIES else matrix
+
+    @cached_property
+    def table_weights(self) -> Floats:
+        """Factor of V_α in the objective: normalised w_α·cells_α for "mean", w_α for "max"."""
+        weights = np.asarray(list(self.workload.values()), dtype=np.float64)
+        if self.objective == "max":
+            return weights
+        weights = weights * [float(cells_of(self.sizes, margin)) for margin in self.workload]
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def residual_weights(self) -> Floats:
+        """Factor of σ²_T in Σ_α table_weights_α V_α."""
+        return np.asarray(self.spread.T @ self.table_weights)
+
+    def rows(self, candidates: Sequence[Candidate]) -> Floats:
+        """Precision that each candidate at share 1 gives each residual: candidates by residuals."""
+        inside, contrast = (indicator([c[i] for c in candidates], len(self.sizes)) for i in (0, 1))
+        # Attributes of T outside S, plus attributes of b outside T: none of either when b ⊆ T ⊆ S.
+        signed = (1 - inside - contrast).astype(np.float32)
+        faults = signed @ self.incidence.T.astype(np.float32) + contrast.sum(axis=1, dtype=np.float32)[:, None]
+        scale = 2.0 ** (contrast.sum(axis=1) - 1)
+        shape = np.exp(self.incidence @ self.log_sizes)
+        return np.asarray((faults < 0.5) * np.outer(scale * np.exp(-inside @ self.log_sizes), shape))
+
+    def matrix(self, candidates: Sequence[Candidate]) -> Any:
+        """`rows`, sparse where it would be large."""
+        if len(candidates) * len(self.closure) <= DENSE_ENTRIES:
+            return self.rows(candidates)
+        step = max(1, DENSE_ENTRIES // len(self.closure))
+        blocks = [sparse.csr_array(self.rows(candidates[i : i + step])) for i in range(0, len(candidates), step)]
+        return sparse.csr_array(sparse.vstack(blocks))
+
+    def value(self, precision: Floats) -> Floats:
+        """The objective, for precisions 1/σ²_T along the last axis; infinite where a residual is uncovered."""
+        with np.errstate(divide="ignore"):
+            variance = 1.0 / precision
+        if self.objective == "mean":
+            return np.asarray(variance @ self.residual_weights)
+        return np.asarray((self.table_variances(variance) * self.table_weights).max(axis=-1))
+
+    def table_variances(self, variance: Floats) -> Floats:
+        """V_α for σ²_T along the last axis; infinite where some T ⊆ α has σ²_T infinite."""
+        lost = ~np.isfinite(variance)
+        if not lost.any():
+            return np.asarray((self.spread @ variance.T).T)
+        finite = np.where(lost, 0.0, variance)
+        gone = (self.spread @ lost.astype(np.float64).T).T > 0
+        return np.where(gone, np.inf, (self.spread @ finite.T).T)
+
+
+def indicator(margins: Sequence[Margin], width: int) -> Floats:
+    """0/1 matrix: margin (row) contains attribute (column)."""
+    out = np.zeros((len(margins), width))
+    for row, margin in enumerate(margins):
+        out[row, list(margin)] = 1.0
+    return out

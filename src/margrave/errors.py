@@ -1,0 +1,80 @@
+"""Every error that Margrave raises on purpose.
+
+    MargraveError                 exit code 1
+    ├── SpecError                 1   the public spec is wrong; carries every problem found
+    ├── DataError                 1   the data does not fit the spec; never carries a value
+    ├── BundleError               1   a release bundle cannot be read or written
+    ├── UsageError                2   a call that no data could make right
+    ├── RefusedError              3   understood, but not safe or not affordable
+    └── VerificationError         4   a bundle or ledger contradicts itself
+
+The command line turns each into one message and its exit code; a stack trace is never what a person sees first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+class MargraveError(Exception):
+    """Root of the tree. The text says what was wrong, where, and what to do."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing wrong with a spec: the place (``attributes.age.bins``), the text, and the line in the file if known."""
+
+    place: str
+    text: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = self.place if self.line is None else f"line {self.line}, {self.place}"
+        return f"{where}: {self.text}"
+
+
+class SpecError(MargraveError):
+    """A spec with one or more problems, all reported at once."""
+
+    def __init__(self, problems: Iterable[Problem], source: str = "spec") -> None:
+        self.problems = tuple(problems)
+        self.source = source
+        count = len(self.problems)
+        head = f"{source}: {count} problem{'s' if count != 1 else ''}"
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+
+
+class DataError(MargraveError):
+    """Data that does not fit the spec. Names the column, the rule and how many records, never a value."""
+
+
+class BundleError(MargraveError):
+    """A release bundle that cannot be read or written."""
+
+
+class UsageError(MargraveError):
+    """A call that is wrong whatever the data: an unknown name, contradictory options."""
+
+    exit_code = 2
+
+
+class RefusedError(MargraveError):
+    """A request that was understood and is refused: unsafe, over budget, or too large."""
+
+    exit_code = 3
+
+
+class VerificationError(MargraveError):
+    """A bundle or ledger whose parts contradict each other."""
+
+    exit_code = 4
+
+
+def suggest(word: str, choices: Iterable[str]) -> str:
+    """``": did you mean 'age'?"`` when one of the choices is close to the word, otherwise the empty string."""
+    close = get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return f": did you mean {close[0]!r}?" if close else ""

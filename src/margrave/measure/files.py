@@ -1,0 +1,104 @@
+"""Parquet and Arrow files, read in batches of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from margrave.measure.failures import guarded
+
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """One Parquet file. ``constants`` are the columns that its path adds: ``region=N/part.parquet``."""
+
+    path: Path = field(repr=False)
+    columns: tuple[str, ...]
+    total: int | None = field(repr=False)
+    texts: frozenset[str] = field(repr=False)
+    constants: dict[str, str | None] = field(repr=False)
+    trouble: str = field(repr=False)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of the columns; text as dictionaries, as Parquet holds it."""
+        wanted = list(columns) or list(self.columns[:1])
+        stored = [name for name in wanted if name not in self.constants]
+
+        def opened() -> Any:
+            return pa.parquet.ParquetFile(self.path, read_dictionary=[name for name in stored if name in self.texts])
+
+        with guarded(opened, self.trouble) as file:
+            batches = guarded(lambda: file.iter_batches(ROWS, columns=stored), self.trouble)
+            while (batch := guarded(lambda: next(batches, None), self.trouble)) is not None:
+                yield guarded(lambda batch=batch: self._complete(batch, wanted), self.trouble)  # type: ignore[misc]
+
+    def _complete(self, batch: pa.RecordBatch, wanted: list[str]) -> pa.RecordBatch:
+        for name in wanted:
+            if name in self.constants:
+                batch = batch.append_column(name, pa.array([self.constants[name]] * batch.num_rows, pa.string()))
+        return batch.select(wanted)
+
+
+def open_parquet(path: Path, folder: Path | None = None) -> Parquet:
+    """Reads the footer alone. In a folder, errors name the folder, since the path below it may hold values."""
+    where = f"a file in {folder}" if folder else str(path)
+    trouble = f"{where} cannot be read as Parquet: it may be damaged or incomplete"
+
+    def opened() -> Parquet:
+        with pa.parquet.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        texts = frozenset(one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_binary(one.type))
+        found = _constants(path.relative_to(folder)) if folder else {}
+        constants = {name: value for name, value in found.items() if name not in schema.names}
+        return Parquet(path, (*schema.names, *constants), rows, texts, constants, trouble)
+
+    return guarded(opened, trouble)
+
+
+def _constants(path: Path) -> dict[str, str | None]:
+    pairs = [part.split("=", 1) for part in path.parts[:-1] if "=" in part]
+    return {name: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, value in pairs}
+
+
+@dataclass(frozen=True)
+class ArrowFile:
+    """One Arrow IPC (Feather version 2) file."""
+
+    path: Path
+    columns: tuple[str, ...]
+    trouble: str = field(repr=False)
+    total: int | None = None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of the columns, cut to a bounded size."""
+        with guarded(lambda: pa.memory_map(str(self.path)), self.trouble) as stream:
+            wanted = list(columns) or list(self.columns[:1])
+            reader = guarded(lambda: _reader(stream, wanted), self.trouble)
+            for position in range(reader.num_record_batches):
+                batch = guarded(lambda at=position: reader.get_batch(at).select(wanted), self.trouble)  # type: ignore[misc]
+                yield from (batch.slice(start, ROWS) for start in range(0, batch.num_rows, ROWS))
+
+
+def open_arrow(path: Path) -> ArrowFile:
+    """Reads the schema alone."""
+    trouble = f"{path} cannot be read as an Arrow IPC (Feather) file: it may be damaged or incomplete"
+
+    def opened() -> ArrowFile:
+        with pa.memory_map(str(path)) as stream:
+            return ArrowFile(path, tuple(pa.ipc.open_file(stream).schema.names), trouble)
+
+    return guarded(opened, trouble)
+
+
+def _reader(stream: Any, wanted: list[str]) -> Any:
+    names = pa.ipc.open_file(stream).schema.names
+    options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
+    return pa.ipc.open_file(stream, options=options)

@@ -1,0 +1,64 @@
+"""Measuring: exact counts, then noise, then nothing but noisy whole numbers leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Margin
+from margrave.algebra.query import answer
+from margrave.algebra.table import Table
+from margrave.crossing import Answer, ExactTables, Measured
+from margrave.design.plan import MOST_RECORDS, Plan
+from margrave.design.spec import Spec
+from margrave.errors import DataError, RefusedError
+from margrave.measure.count import count_margins
+from margrave.measure.sources import open_source
+from margrave.noise import Generator
+
+Progress = Callable[[int, int | None], None]
+
+
+def count(spec: Spec, data: Any, margins: Iterable[Margin], progress: Progress | None = None) -> ExactTables:
+    """Exact tables, in one pass. Not private."""
+    section = spec.data
+    unit = None if section is None else section.unit
+    counts = count_margins(
+        open_source(data),
+        spec.codebook,
+        margins,
+        count_column=None if section is None else section.count,
+        unit_column=None if unit is None else unit.column,
+        max_records=None if unit is None else unit.max_records,
+        impossible=spec.structural_zeros,
+        progress=progress,
+    )
+    return ExactTables(spec.domain, counts)
+
+
+def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | None = None) -> Measured:
+    """Ask every query of the plan once, and add its noise."""
+    sources = {margin: plan.counted_margin(margin) for margin in plan.counted}
+    tables = count(plan.spec, data, dict.fromkeys(sources.values()), progress)
+    totals = [int(counts.sum()) for counts in tables.counts.values()]
+    if max(totals) > MOST_RECORDS:
+        raise RefusedError(f"more than {MOST_RECORDS} records: the noisy sums could overflow")
+    if max(totals) == 0:
+        raise DataError("the data has no records: there is nothing to release")
+
+    def exact(margin: Margin) -> NDArray[np.int64]:
+        counts = tables.counts[sources[margin]]
+        if plan.encoding is None:
+            return counts
+        encoded = plan.encoding.encode(sources[margin], counts)
+        return Table(plan.domain, plan.encoding.margin(sources[margin]), encoded).project(margin).counts
+
+    answers = []
+    for measurement in plan.measurements:
+        truth = answer(plan.domain, measurement.query, exact(measurement.query.margin))
+        noise = measurement.noise.sample(truth.size, generator)
+        answers.append(Answer(measurement, truth + noise.reshape(truth.shape)))
+    return Measured(tuple(answers), {margin: exact(margin) for margin in plan.exact}, generator.private)

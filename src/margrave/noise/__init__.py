@@ -1,0 +1,8 @@
+"""Exact discrete noise from a cryptographic generator. Knows no data; nothing else in the package draws randomness."""
+
+from margrave.noise.family import Noise, safe_tail
+from margrave.noise.gaussian import DiscreteGaussian
+from margrave.noise.generator import Generator
+from margrave.noise.laplace import DiscreteLaplace
+
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Generator", "Noise", "safe_tail"]

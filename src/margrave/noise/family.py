@@ -1,0 +1,82 @@
+"""What the two kinds of noise have in common: their interface, and the checks on their parameters."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from margrave.errors import RefusedError, UsageError
+from margrave.noise.generator import Generator, Integers
+
+Floats = npt.NDArray[np.float64]
+
+_SHORT = 1 << 40  # numerators and denominators below this are kept as they are
+_SIGNIFICANT = 34  # significant bits kept of the others
+
+
+class Noise(Protocol):
+    """A symmetric, unimodal distribution on the integers that can be sampled exactly."""
+
+    @property
+    def variance(self) -> float:
+        """The variance of one draw."""
+
+    def sample(self, size: int, generator: Generator) -> Integers:
+        """``size`` independent draws."""
+
+    def pmf(self, z: npt.ArrayLike) -> Floats:
+        """P(Z = z) for each z."""
+
+    def log_characteristic(self, t: npt.ArrayLike) -> Floats:
+        """log E cos(tZ) for each t; the characteristic function is positive."""
+
+    def tail(self, z: npt.ArrayLike) -> Floats:
+        """P(|Z| > z), or an upper bound, for each z >= 0."""
+
+    def safe_tail(self, count: int) -> int:
+        """See the function of this name."""
+
+
+def safe_tail(noise: Noise, count: int) -> int:
+    """T such that P(any of ``count`` draws has |Z| > T) < 2^-100, so that n + T < 2^62 can be checked beforehand."""
+    return noise.safe_tail(checked_size(count))
+
+
+def nats_for(count: int) -> Fraction:
+    """A rational upper bound on log(count · 2^100), by count < 2^bits and log 2 < 7/10."""
+    return Fraction(7, 10) * (count.bit_length() + 100)
+
+
+def checked_size(size: int) -> int:
+    """``size`` if it is a number of draws."""
+    if size < 0:
+        raise UsageError(f"the number of draws ({size}) must not be negative")
+    return size
+
+
+def checked_parameter(name: str, value: object, least: Fraction, most: Fraction) -> Fraction:
+    """``value`` as a Fraction if it is exact and between the two limits, which keep every draw within 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise RefusedError(f"{name} must be a Fraction, not {type(value).__name__}: give Fraction('0.1'), not 0.1")
+    if not value > 0:
+        raise RefusedError(f"{name} ({value}) must be positive: without noise there is no privacy")
+    if not least <= value <= most:
+        shown = Decimal(value.numerator) / Decimal(value.denominator)  # a float might overflow here
+        raise RefusedError(
+            f"{name} ({shown:.4g}) must lie between {float(least):.3g} and {float(most):.3g}, where every draw "
+            "fits in 64 bits: change the budget or measure smaller tables"
+        )
+    return Fraction(value)
+
+
+def grid_up(value: Fraction) -> Fraction:
+    """The value, or the next fraction above it with 34 significant bits if its own numerator or denominator is long."""
+    if value.numerator < _SHORT and value.denominator < _SHORT:
+        return value
+    shift = _SIGNIFICANT - (value.numerator.bit_length() - value.denominator.bit_length())
+    step = Fraction(1, 2) ** shift
+    return -(-value // step) * step

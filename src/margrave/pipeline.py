@@ -1,0 +1,93 @@
+"""The steps in order. Read this first: it is the table of contents of the package.
+
+    spec ── plan ── measure ── fit ── publish
+
+A spec and a plan are public and open no data. `release` checks, then enters the confidential side once, through
+`margrave.measure`, and what comes back is noisy whole numbers. Everything after that is computed from those.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from margrave.algebra.domain import Margin
+from margrave.crossing import ExactTables
+from margrave.design.plan import Plan, make_plan
+from margrave.design.spec import Spec
+from margrave.errors import RefusedError, UsageError
+from margrave.measure import run
+from margrave.measure.profile import profile
+from margrave.measure.sources import open_source
+from margrave.noise import Generator
+from margrave.publish.draft import draft_spec
+from margrave.publish.release import Release
+
+Progress = Callable[[int, int | None], None]
+
+
+def plan(spec: Spec | str | Path) -> Plan:
+    """What a release by this spec would do, cost and be worth. Opens no data."""
+    return make_plan(spec if isinstance(spec, Spec) else Spec.load(spec))
+
+
+def release(
+    what: Plan | Spec | str | Path, data: Any = None, *, seed: int | str | None = None, progress: Progress | None = None
+) -> Release:
+    """Spend the budget of a plan once, and publish.
+
+    ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation; by default what the spec names.
+    ``seed``: for experiments only. A seeded release can be repeated, so anybody can take its noise away again; it is
+    marked as not private wherever it goes.
+    """
+    planned = what if isinstance(what, Plan) else plan(what)
+    _check(planned)
+    generator = Generator.system() if seed is None else Generator.seeded(seed)
+    measured = run.measure(planned, _data(planned.spec, data), generator, progress)
+    return Release(planned, measured)
+
+
+def count(
+    spec: Spec | str | Path, data: Any = None, *, tables: Iterable[Margin] = (), progress: Progress | None = None
+) -> ExactTables:
+    """The exact wanted tables (or others, by name). Not private: for the eyes of the curator."""
+    loaded = spec if isinstance(spec, Spec) else Spec.load(spec)
+    margins = [loaded.domain.margin(table) for table in tables] or list(loaded.margins)
+    return run.count(loaded, _data(loaded, data), margins, progress)
+
+
+def draft(data: Any, *, name: str = "data", progress: Progress | None = None) -> str:
+    """The text of a spec for a person to edit, drafted from the data itself. Not private."""
+    return draft_spec(profile(open_source(data), name, progress))
+
+
+def _data(spec: Spec, data: Any) -> Any:
+    if data is not None:
+        return data
+    if spec.data is None or spec.data.location is None:
+        raise UsageError("no data is named: give it to the call, or name it in the spec as data.source")
+    return spec.data.location
+
+
+def _check(planned: Plan) -> None:
+    """Everything that can be refused without opening the data, and so without cost."""
+    if planned.spec.draft:
+        raise RefusedError(
+            "the spec is a draft whose values were read from the data: check every line against what is public, "
+            "then remove 'draft = true'"
+        )
+    available = _available_memory()
+    if available is not None and planned.memory > available:
+        raise RefusedError(
+            f"the plan needs about {planned.memory / 2**30:.1f} GiB of memory, {available / 2**30:.1f} GiB are free: "
+            "ask for smaller or fewer tables, or another strategy"
+        )
+
+
+def _available_memory() -> int | None:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None

@@ -1,0 +1,242 @@
+"""What `release.json` says: plans, measurements and guarantees as JSON, exact in both directions.
+
+Numbers that carry privacy are written as texts, which no reader of JSON can round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.query import Query
+from margrave.budget.events import Measurement, Protection
+from margrave.budget.units import exact_number, exact_text
+from margrave.design.guarantee import Guarantee
+from margrave.design.plan import Plan
+from margrave.design.spec import Spec
+from margrave.errors import BundleError, MargraveError
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+
+FORMAT = "margrave-release"
+VERSION = 1
+NOT_PRIVATE = (
+    "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
+    "again and see the exact counts. Use it for experiments only; never publish it."
+)
+COMPOSITION = (
+    "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
+)
+MOST_CELLS = 1 << 28
+_NAME = "release.json"
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """The length of a file in bytes, and its SHA-256 in hexadecimal digits."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Checksum:
+        return cls(len(content), sha256(content).hexdigest())
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `release.json` says, checked and turned into values; ``stated`` is its guarantee as it stands there."""
+
+    plan: Plan
+    private: bool
+    created: str | None
+    software: str
+    files: Mapping[str, Checksum]
+    stated: Mapping[str, Any]
+
+
+@lru_cache(maxsize=1)
+def software_version() -> str:
+    """The version of the Margrave that runs."""
+    try:
+        return version("margrave")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def manifest_bytes(
+    plan: Plan, private: bool, created: str | None, files: Mapping[str, Checksum], tables: Sequence[Mapping[str, Any]]
+) -> bytes:
+    """The content of `release.json`."""
+    found: dict[str, Any] = {"format": FORMAT, "version": VERSION, "software": f"margrave {software_version()}"}
+    if plan.spec.title:
+        found["title"] = plan.spec.title
+    found["private"] = private
+    if not private:
+        found["warning"] = NOT_PRIVATE
+    if created is not None:
+        found["created"] = created
+    found |= {
+        "guarantee": guarantee_json(plan),
+        "composition": COMPOSITION,
+        "spec": plan.spec.public_dict(),
+        "plan": plan_json(plan),
+        "events": [measurement_json(one) for one in plan.measurements],
+        "tables": list(tables),
+        "files": {name: {"bytes": one.bytes, "sha256": one.sha256} for name, one in files.items()},
+    }
+    return _canonical(found | {"digest": _digest(found)})
+
+
+def read_manifest(content: bytes) -> Manifest:
+    """The inverse of `manifest_bytes`. Unknown formats and versions are refused, and so is any change."""
+    found = _parse(content)
+    digest = found.pop("digest", None)
+    if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
+        raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
+    try:
+        spec = Spec.from_dict(found["spec"])
+        created = found.get("created")
+        return Manifest(
+            plan=plan_from_json(spec, found["plan"], found["events"]),
+            private=_is(found["private"], bool),
+            created=None if created is None else _is(created, str),
+            software=_is(found["software"], str),
+            files={name: Checksum(_is(one["bytes"], int), _is(one["sha256"], str)) for name, one in found["files"].items()},
+            stated=_is(found["guarantee"], dict),
+        )
+    except BundleError:
+        raise
+    except MargraveError as error:
+        raise BundleError(f"{_NAME} contradicts itself: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+        raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    """The JSON object, once it is known to be a release of a version that is understood."""
+    try:
+        found = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        raise BundleError(f"{_NAME} is not readable as JSON: it was changed or cut short") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BundleError(f"{_NAME} is not that of a Margrave release")
+    number = found.get("version")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise BundleError(f"{_NAME} does not say which version of the format it has")
+    if number > VERSION:
+        raise BundleError(
+            f"the release has format version {number} and this Margrave reads up to {VERSION}: use a newer Margrave"
+        )
+    return found
+
+
+def _is(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+def _canonical(value: Mapping[str, Any]) -> bytes:
+    """One text for one value, in the order it was built."""
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    return sha256(_canonical(value)).hexdigest()
+
+
+def guarantee_json(plan: Plan) -> dict[str, Any]:
+    """What a release by this plan guarantees, in numbers and in words. All of it follows from the events."""
+    guarantee = Guarantee(plan.guarantee, plan.protection)
+    return {
+        "cost": plan.cost.as_dict(),
+        "guarantee": plan.guarantee.as_dict(),
+        "groups": {str(size): budget.as_dict() for size, budget in guarantee.groups.items()},
+        "neighbours": plan.protection.neighbours,
+        "unit": {"records": plan.protection.records, "words": guarantee.unit},
+        "words": list(guarantee.words()),
+    }
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """What a plan is beside its spec and its measurements."""
+    protection = plan.protection
+    return {
+        "strategy": plan.strategy,
+        "encoding": None if plan.encoding is None else "binary",
+        "exact": [list(margin) for margin in plan.exact],
+        "protection": {
+            "neighbours": protection.neighbours,
+            "sensitive": list(protection.sensitive),
+            "records_per_unit": protection.records,
+        },
+    }
+
+
+def plan_from_json(spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Plan:
+    """The inverse of `plan_json`, checked against its spec."""
+    encoding = {None: None, "binary": BinaryEncoding(spec.domain)}[value["encoding"]]
+    protection = value["protection"]
+    plan = Plan(
+        spec=spec,
+        strategy=_is(value["strategy"], str),
+        measurements=tuple(map(measurement_from_json, _is(events, list))),
+        protection=Protection(
+            protection["neighbours"],
+            tuple(_is(name, str) for name in _is(protection["sensitive"], list)),
+            _is(protection["records_per_unit"], int),
+        ),
+        exact=tuple(tuple(_is(name, str) for name in _is(margin, list)) for margin in value["exact"]),
+        encoding=encoding,
+    )
+    _check_plan(plan)
+    return plan
+
+
+def _check_plan(plan: Plan) -> None:
+    if not plan.measurements:
+        raise BundleError("the release has no measurements")
+    for margin in (*plan.counted, plan.protection.sensitive):
+        if margin != plan.domain.margin(margin):
+            raise BundleError(f"the attributes {', '.join(margin)} are not in the order of the spec")
+    sizes = [plan.domain.cells(margin) for margin in plan.counted]
+    sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]
+    if max(sizes) > MOST_CELLS:
+        raise BundleError("the release has a table that is too large to be read")
+    for one in plan.measurements:
+        one.query.shape(plan.domain)
+
+
+def measurement_json(measurement: Measurement) -> dict[str, Any]:
+    """One measurement: its margin, how its attributes are seen, and its noise."""
+    query, noise = measurement.query, measurement.noise
+    found: dict[str, Any] = {"margin": list(query.margin)}
+    if query.contrast:
+        found["contrast"] = list(query.contrast)
+    if query.residual:
+        found["residual"] = list(query.residual)
+    if isinstance(noise, DiscreteLaplace):
+        found["noise"] = {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
+    else:
+        found["noise"] = {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
+    return found
+
+
+def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
+    """The inverse of `measurement_json`."""
+    try:
+        parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
+        noise = value["noise"]
+        if noise["kind"] == "discrete-laplace":
+            return Measurement(Query(*parts), DiscreteLaplace(exact_number(noise["scale"])))
+        if noise["kind"] == "discrete-gaussian":
+            return Measurement(Query(*parts), DiscreteGaussian(exact_number(noise["sigma_squared"])))
+    except (KeyError, TypeError, AttributeError, MargraveError):
+        pass
+    raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")

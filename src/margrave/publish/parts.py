@@ -1,0 +1,237 @@
+"""The files with numbers in a bundle: tables, noisy measurements and the cube, as CSV and as Parquet.
+
+Each part is one Arrow table. Its Parquet file is what programs read; its CSV file is a fixed rendering of the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.design.describe import name_of
+from margrave.design.plan import Plan
+from margrave.errors import BundleError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from margrave.publish.release import Release
+
+ANY = "*"
+"""The value of an attribute that a cell does not depend on."""
+DECIMALS = 6
+"""Derived numbers are rounded to so many decimals; the measurements, from which they follow, are whole."""
+
+MEASUREMENTS = "measurements"
+CUBE = "cube.csv"
+_NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
+
+
+def column(name: str, attributes: Collection[str]) -> str:
+    """The name of a column beside those of attributes: as it is, or with underscores where an attribute has it."""
+    while name in attributes:
+        name += "_"
+    return name
+
+
+def stem(folder: str, index: int, margin: Margin) -> str:
+    """The name of a table's files without the ending: a number, and as much of its attributes as file names allow."""
+    plain = unicodedata.normalize("NFKD", name_of(margin)).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
+    return f"{folder}/{index + 1:03}-{slug}".rstrip("-")
+
+
+def table_stems(plan: Plan) -> dict[Margin, str]:
+    """The files of each wanted table."""
+    return {margin: stem("tables", index, margin) for index, margin in enumerate(plan.spec.margins)}
+
+
+def exact_stems(plan: Plan) -> dict[Margin, str]:
+    """The files of each table that is published without noise."""
+    return {margin: stem("exact", index, margin) for index, margin in enumerate(plan.exact)}
+
+
+def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
+    """Every part of a bundle that has both a CSV and a Parquet file, by its stem, in canonical order."""
+    yield MEASUREMENTS, measurements_part(release)
+    for margin, name in exact_stems(release.plan).items():
+        counts = release.measured.exact[margin]
+        yield name, _arrow(_cells(release.plan.domain, margin), {"count": counts.ravel()})
+    for margin, name in table_stems(release.plan).items():
+        yield name, table_part(release, margin)
+
+
+def table_part(release: Release, margin: Margin) -> pa.Table:
+    """A published table: one row a cell, with its error, its interval, and the unbiased estimate beside it."""
+    published, noisy = release.table(*margin), release.noisy(*margin)
+    numbers = {name: published[name].to_numpy() for name in _NUMBERS[:4]}
+    numbers["unbiased"] = noisy["count"].to_numpy()
+    numbers["variance"] = noisy["std_error"].to_numpy() ** 2
+    named = {column(name, margin): _rounded(values) for name, values in numbers.items()}
+    return _arrow(_cells(release.domain, margin), named)
+
+
+def cube_rows(domain: Domain, tables: Sequence[tuple[Margin, pa.Table]]) -> Iterator[bytes]:
+    """All tables in one CSV file: every attribute has a column, and holds ``*`` where a table does not look at it."""
+    yield _csv_row([*domain.names, *(column(name, domain.names) for name in _NUMBERS)])
+    for margin, table in tables:
+        rows = table.num_rows
+        columns = {name: _texts(values) for name, values in zip(table.column_names, table.columns, strict=True)}
+        order = [columns.get(name, [ANY] * rows) if name in margin else [ANY] * rows for name in domain.names]
+        order += [columns[column(name, margin)] for name in _NUMBERS]
+        yield _csv_lines(order)
+
+
+def measurements_part(release: Release) -> pa.Table:
+    """Every noisy whole number: which measurement, which output of it, what it looked at, and the noise it holds."""
+    plan = release.plan
+    used = plan.domain.margin(name for one in plan.measurements for name in one.query.margin)
+    pieces: dict[str, list[Any]] = {name: [] for name in used}
+    numbers: dict[str, list[NDArray[Any]]] = {name: [] for name in ("measurement", "output", "value", "variance")}
+    for index, answer in enumerate(release.measured.answers):
+        query, size = answer.measurement.query, answer.outputs.size
+        grid = np.indices(query.shape(plan.domain)).reshape(len(query.margin), size)
+        for name in used:
+            pieces[name].append(_seen(plan.domain, answer.measurement.query, name, grid, size))
+        numbers["measurement"].append(np.full(size, index + 1))
+        numbers["output"].append(np.arange(1, size + 1))
+        numbers["value"].append(answer.outputs.ravel())
+        numbers["variance"].append(np.full(size, answer.measurement.noise.variance))
+    joined = {column(name, used): np.concatenate(values) for name, values in numbers.items()}
+    first = dict(list(joined.items())[:2])
+    last = dict(list(joined.items())[2:])
+    return _arrow({name: np.concatenate(piece) for name, piece in pieces.items()}, last, first)
+
+
+def _seen(domain: Domain, query: Any, name: str, grid: NDArray[Any], size: int) -> NDArray[Any]:
+    """What each output says about an attribute: a value, ``first minus second``, or ``*`` for nothing."""
+    if name not in query.margin:
+        return np.full(size, ANY, dtype=object)
+    values = np.array(domain[name].values, dtype=object)
+    if name in query.contrast:
+        return np.full(size, f"{values[0]} minus {values[1]}", dtype=object)
+    found: NDArray[Any] = values[grid[query.margin.index(name)]]
+    if name in query.residual:
+        found = np.array([f"{value} minus mean" for value in values], dtype=object)[grid[query.margin.index(name)]]
+    return found
+
+
+def read_measurements(plan: Plan, content: bytes) -> list[NDArray[np.int64]]:
+    """The noisy outputs of each measurement of a plan, from `measurements.parquet`."""
+    used = plan.domain.margin(name for one in plan.measurements for name in one.query.margin)
+    sizes = [one.query.outputs(plan.domain) for one in plan.measurements]
+    names = [column(name, used) for name in ("measurement", "output", "value")]
+    table = read_parquet(content, f"{MEASUREMENTS}.parquet", sum(sizes), names)
+    number, output, value = (_whole(table, name, f"{MEASUREMENTS}.parquet") for name in names)
+    expected = np.repeat(np.arange(1, len(sizes) + 1), sizes)
+    places = np.concatenate([np.arange(1, size + 1) for size in sizes])
+    if not (np.array_equal(number, expected) and np.array_equal(output, places)):
+        raise BundleError(f"{MEASUREMENTS}.parquet does not list the outputs of the measurements in their order")
+    split = np.split(value, np.cumsum(sizes)[:-1])
+    shapes = [one.query.shape(plan.domain) for one in plan.measurements]
+    return [part.reshape(shape) for part, shape in zip(split, shapes, strict=True)]
+
+
+def read_counts(content: bytes, name: str, cells: int) -> NDArray[np.int64]:
+    """The whole counts of an exact table."""
+    return _whole(read_parquet(content, name, cells, ["count"]), "count", name)
+
+
+def _whole(table: pa.Table, name: str, file: str) -> NDArray[np.int64]:
+    import pyarrow as pa
+
+    found = table.column(name)
+    if found.type != pa.int64() or found.null_count:
+        raise BundleError(f"{file}: the column {name!r} must hold 64-bit whole numbers")
+    numbers: NDArray[np.int64] = found.to_numpy()
+    return numbers
+
+
+def read_parquet(content: bytes, name: str, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
+    """A Parquet file that must have so many rows, and at least the given columns."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        if file.metadata.num_rows != rows:
+            raise BundleError(f"{name} has {file.metadata.num_rows} rows where the plan has {rows}")
+        wanted = file.schema_arrow.names if columns is None else columns
+        if not set(wanted) <= set(file.schema_arrow.names) or len(set(wanted)) != len(wanted):
+            raise BundleError(f"{name} does not have the columns {', '.join(wanted)}")
+        table = file.read(columns=list(wanted))
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError, NotImplementedError):
+        raise BundleError(f"{name} is not a readable Parquet file") from None
+    if table.num_rows != rows:
+        raise BundleError(f"{name} does not have the {rows} rows that it announces")
+    return table
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A part as a Parquet file: the same table gives the same bytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(
+        table, sink, compression="snappy", version="2.6", store_schema=False, write_page_checksum=True
+    )
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def csv_bytes(table: pa.Table) -> bytes:
+    """A part as CSV (RFC 4180, UTF-8, line feeds): the same table gives the same bytes, on every system."""
+    return _csv_row(table.column_names) + _csv_lines([_texts(values) for values in table.columns])
+
+
+def _csv_row(cells: Sequence[str]) -> bytes:
+    return (",".join(map(_quoted, cells)) + "\n").encode()
+
+
+def _csv_lines(columns: Sequence[Sequence[str]]) -> bytes:
+    return "".join(",".join(row) + "\n" for row in zip(*columns, strict=True)).encode()
+
+
+def _texts(values: Any) -> list[str]:
+    """The cells of a column as CSV writes them: whole numbers plainly, others in the fewest digits that are exact."""
+    found = values.to_pylist()
+    return [repr(value) if isinstance(value, int | float) else _quoted(str(value)) for value in found]
+
+
+def _quoted(text: str) -> str:
+    needs = not text or any(mark in text for mark in ',"\r\n') or text != text.strip()
+    return '"' + text.replace('"', '""') + '"' if needs else text
+
+
+def _cells(domain: Domain, margin: Margin) -> dict[str, NDArray[Any]]:
+    """The value of each attribute in each cell of a margin, in the domain's order."""
+    shape = domain.shape(margin)
+    grid = np.indices(shape).reshape(len(margin), domain.cells(margin))
+    return {name: np.array(domain[name].values, dtype=object)[grid[axis]] for axis, name in enumerate(margin)}
+
+
+def _arrow(
+    texts: dict[str, NDArray[Any]], numbers: dict[str, NDArray[Any]], first: dict[str, NDArray[Any]] | None = None
+) -> pa.Table:
+    import pyarrow as pa
+
+    arrays = {name: pa.array(values) for name, values in (first or {}).items()}
+    arrays |= {name: pa.array(values, pa.string()) for name, values in texts.items()}
+    arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in numbers.items()}
+    return pa.table(arrays)
+
+
+def _rounded(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as they are; others to a few decimals, and never minus zero."""
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    rounded: NDArray[np.float64] = np.round(values.astype(np.float64), DECIMALS) + 0.0
+    return rounded

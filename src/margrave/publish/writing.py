@@ -1,0 +1,132 @@
+"""Writing a bundle so that it is there as a whole or not at all: to a name beside the target, then renamed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from margrave.errors import BundleError, UsageError
+
+File = tuple[str, bytes]
+"""The name of a file inside a bundle, with forward slashes, and its content."""
+
+Step = Callable[[], None]
+
+_log = logging.getLogger(__name__)
+_NO_CLOCK = (1980, 1, 1, 0, 0, 0)
+_ORDINARY_FILE = 0o100644 << 16
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path names a bundle in one .zip file, rather than a folder."""
+    return path.suffix.lower() == ".zip"
+
+
+def check_target(path: Path) -> None:
+    """Refuse a place where a bundle could not be written, before anything is spent on it."""
+    if os.path.lexists(path):
+        raise UsageError(f"{path} exists already: a release is never written over another, name a new place")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is not a folder: make it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{path.parent} is a folder that you may not write to: name another place")
+
+
+def write_files(path: Path, files: Iterable[File], done: Step = lambda: None) -> None:
+    """Write all files into a new folder, or into a new .zip; on any failure, nothing is left behind."""
+    check_target(path)
+    write = _write_archive if is_archive(path) else _write_folder
+    with _errors(path), _unfinished(path) as unfinished:
+        written = write(unfinished, files, done)
+        if os.path.lexists(path):
+            raise UsageError(f"{path} has appeared meanwhile: a release is never written over another")
+        unfinished.rename(path)
+        _settle_folder(path.parent)
+    _log.info("a bundle of %d files is written", written)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write one file that does not exist yet, as a whole or not at all."""
+    check_target(path)
+    with _errors(path), _unfinished(path) as unfinished:
+        _write_settled(unfinished, content)
+        unfinished.rename(path)
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(f"{path} cannot be written ({error.strerror or error}): nothing is left behind") from None
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A name beside the target; whatever stands there is removed unless it was renamed."""
+    names = (path.with_name(f".{path.name}.{os.getpid()}-{attempt}.part") for attempt in count())
+    unfinished = next(name for name in names if not os.path.lexists(name))
+    try:
+        yield unfinished
+    finally:
+        if unfinished.is_dir():
+            shutil.rmtree(unfinished, ignore_errors=True)
+        else:
+            unfinished.unlink(missing_ok=True)
+
+
+def _write_folder(folder: Path, files: Iterable[File], done: Step) -> int:
+    folder.mkdir()
+    written = 0
+    for name, content in files:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_settled(target, content)
+        written += 1
+        done()
+    for inner in (*(entry for entry in folder.iterdir() if entry.is_dir()), folder):
+        _settle_folder(inner)
+    return written
+
+
+def _write_archive(path: Path, files: Iterable[File], done: Step) -> int:
+    written = 0
+    with path.open("xb") as handle:
+        with zipfile.ZipFile(handle, "w") as archive:
+            for name, content in files:
+                entry = zipfile.ZipInfo(name, _NO_CLOCK)
+                entry.external_attr = _ORDINARY_FILE
+                entry.create_system = 3
+                archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+                written += 1
+                done()
+        handle.flush()
+        os.fsync(handle.fileno())
+    return written
+
+
+def _write_settled(path: Path, content: bytes) -> None:
+    with path.open("xb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def _settle_folder(folder: Path) -> None:
+    """Have the names in a folder reach the disk, where the system can do that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,55 @@
+"""What the noise left us: an unbiased estimate of each measured residual, with its variance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Unbiased estimates of residuals: ``values[T]`` estimates R_T with covariance ``variances[T]`` × the projector
+    that centres along each axis of T. A variance of zero says that the residual is known exactly; a margin that is not
+    listed was not measured. The grand total ``()`` is always listed.
+    """
+
+    domain: Domain
+    values: Mapping[Margin, Floats]
+    variances: Mapping[Margin, float]
+
+    def __post_init__(self) -> None:
+        if set(self.values) != set(self.variances):
+            raise UsageError("each estimated residual needs one variance, and each variance an estimate")
+        if () not in self.values:
+            raise UsageError("the estimates must include the grand total, the residual of ()")
+        values = {margin: np.asarray(value, dtype=np.float64) for margin, value in self.values.items()}
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "variances", {margin: float(one) for margin, one in self.variances.items()})
+        for margin, value in values.items():
+            self._check(margin, value)
+
+    def _check(self, margin: Margin, value: Floats) -> None:
+        if self.domain.margin(margin) != margin:
+            raise UsageError(f"margin {margin!r} must be written in the order of the domain")
+        if value.shape != self.domain.shape(margin):
+            raise UsageError(f"residual {margin!r} must have shape {self.domain.shape(margin)}, not {value.shape}")
+        variance = self.variances[margin]
+        if not np.isfinite(value).all() or not 0.0 <= variance < np.inf:
+            raise UsageError(f"residual {margin!r} must be finite, with a finite variance that is not negative")
+
+    @property
+    def total(self) -> float:
+        """The estimated number of records, zero where the noise made it negative."""
+        return max(float(self.values[()]), 0.0)
+
+    def exact(self, margin: Margin) -> bool:
+        """Whether a residual is known without noise."""
+        return self.variances.get(margin) == 0.0

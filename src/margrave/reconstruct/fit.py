@@ -1,0 +1,69 @@
+"""From noisy answers to unbiased tables: inverse-variance combination, residual by residual.
+
+Tables rebuilt from the same residuals agree with each other by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Margin
+from margrave.algebra.lattice import subsets
+from margrave.algebra.query import estimates
+from margrave.algebra.residual import Array, margin_from, residuals
+from margrave.crossing import Measured
+from margrave.design.accuracy import Accuracy, effective
+from margrave.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best unbiased estimate of every residual, computed when it is first needed."""
+
+    accuracy: Accuracy
+    measured: Measured
+    _known: dict[Margin, Array] = field(default_factory=dict, init=False, repr=False)
+
+    def prepare(self, wanted: Collection[Margin]) -> None:
+        """Estimate all residuals wanted that are not estimated yet, each answer being read once."""
+        missing = [below for below in dict.fromkeys(wanted) if below not in self._known]
+        sums: dict[Margin, Array] = {}
+        shares: dict[int, dict[Margin, float]] = {}
+        for below in missing:
+            if self.accuracy.is_exact(below):
+                self._known[below] = self._exact(below)
+                continue
+            combined = self.accuracy.combination(below)[1]
+            if not combined:
+                raise UsageError(f"the release says nothing about {', '.join(below) or 'the total'}")
+            for index, share in combined:
+                shares.setdefault(index, {})[below] = share
+        for index, parts in shares.items():
+            answer = self.measured.answers[index]
+            found = estimates(self.accuracy.domain, answer.measurement.query, answer.outputs, parts.keys())
+            for below, share in parts.items():
+                sums[below] = sums.get(below, 0.0) + share * found[below]
+        self._known.update(sums)
+
+    def _exact(self, below: Margin) -> Array:
+        margin = next(margin for margin in self.accuracy.exact if set(below) <= set(margin))
+        axes = tuple(axis for axis, name in enumerate(margin) if name not in below)
+        counts = self.measured.exact[margin].reshape(self.accuracy.domain.shape(margin)).sum(axis=axes)
+        return residuals(self.accuracy.domain, below, counts)[below]
+
+    def residual(self, below: Margin) -> Array:
+        """The estimate of one residual."""
+        self.prepare([below])
+        return self._known[below]
+
+    def margin(self, margin: Margin) -> NDArray[np.float64]:
+        """The unbiased table of any margin below a measured one."""
+        reduced = effective(self.accuracy.domain, margin)
+        below = list(subsets(reduced))
+        self.prepare(below)
+        rebuilt = margin_from(self.accuracy.domain, reduced, {part: self._known[part] for part in below})
+        return rebuilt.reshape(self.accuracy.domain.shape(margin))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP, budget_from_dict, exact_number, exact_text
+from margrave.errors import UsageError
+
+positive = st.fractions(min_value=Fraction(1, 10**30), max_value=10**20)
+small = st.fractions(min_value=Fraction(1, 10**30), max_value=Fraction(999, 1000))
+budgets = st.one_of(positive.map(PureDP), st.builds(ApproxDP, positive, small), positive.map(ZCDP))
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [
+        (PureDP(Fraction(1)), "ε = 1"),
+        (PureDP(Fraction(100)), "ε = 100"),
+        (PureDP(Fraction(1, 3)), "ε = 1/3"),
+        (ApproxDP(Fraction(1), Fraction(1, 10**9)), "ε = 1, δ = 1e-9"),
+        (ApproxDP(Fraction(5, 2), Fraction(15, 10**10)), "ε = 2.5, δ = 1.5e-9"),
+        (ZCDP(Fraction(1, 10)), "ρ = 0.1"),
+    ],
+)
+def test_text(budget: Budget, text: str) -> None:
+    assert str(budget) == text
+
+
+@given(budgets)
+def test_dict_round_trip(budget: Budget) -> None:
+    assert budget_from_dict(budget.as_dict()) == budget
+
+
+@given(st.fractions())
+def test_exact_text_round_trip(number: Fraction) -> None:
+    assert exact_number(exact_text(number)) == number
+
+
+@given(st.integers(-(10**25), 10**25), st.integers(-30, 30))
+def test_decimals_read_as_decimals(digits: int, exponent: int) -> None:
+    number = digits * Fraction(10) ** exponent
+    text = exact_text(number)
+    assert "/" not in text
+    assert exact_number(text) == number
+
+
+def test_a_long_decimal_becomes_a_ratio() -> None:
+    assert exact_text(Fraction(1, 2**200)) == f"1/{2**200}"
+
+
+@pytest.mark.parametrize("number", [1, 1.0, "1", None, True])
+@pytest.mark.parametrize(
+    "unit", [PureDP, ZCDP, lambda n: ApproxDP(n, Fraction(1, 2)), lambda n: ApproxDP(Fraction(1), n)]
+)
+def test_only_fractions(unit: Any, number: object) -> None:
+    with pytest.raises(UsageError, match="exact Fraction"):
+        unit(number)
+
+
+@pytest.mark.parametrize("number", [Fraction(0), Fraction(-1)])
+@pytest.mark.parametrize(
+    "unit", [PureDP, ZCDP, lambda n: ApproxDP(n, Fraction(1, 2)), lambda n: ApproxDP(Fraction(1), n)]
+)
+def test_only_positive(unit: Any, number: Fraction) -> None:
+    with pytest.raises(UsageError, match="greater than 0"):
+        unit(number)
+
+
+def test_delta_below_one() -> None:
+    with pytest.raises(UsageError, match="less than 1"):
+        ApproxDP(Fraction(1), Fraction(1))
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1/0", "1e99999999", "1_0", "1/x", "１"])
+def test_rejected_texts(text: str) -> None:
+    with pytest.raises(UsageError):
+        exact_number(text)
+
+
+@pytest.mark.parametrize("mapping", [{}, {"delta": "0.1"}, {"epsilon": "1", "rho": "1"}, {"epsilon": 1.0}])
+def test_rejected_dicts(mapping: Any) -> None:
+    with pytest.raises(UsageError):
+        budget_from_dict(mapping)

@@ -1,0 +1,66 @@
+from fractions import Fraction
+from math import erf, sqrt
+
+import numpy as np
+import pytest
+
+from margrave.errors import UsageError
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise.sums import Term, WeightedSum
+
+LAPLACE = DiscreteLaplace(Fraction(3))
+
+
+def exact_distribution(terms, span=400):
+    """The distribution of a sum with whole-number weights, by convolution."""
+    total = np.zeros(2 * span + 1)
+    total[span] = 1
+    z = np.arange(-span, span + 1)
+    for term in terms:
+        for _ in range(term.count):
+            single = np.zeros_like(total)
+            values = term.noise.pmf(np.arange(-span, span + 1))
+            for k in range(-span // int(abs(term.weight)), span // int(abs(term.weight)) + 1):
+                single[span + k * int(term.weight)] += values[span + k]
+            total = np.convolve(total, single)[span : 3 * span + 1]
+    return z, total
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [Term(1.0, 1, LAPLACE)],
+        [Term(2.0, 1, LAPLACE), Term(-1.0, 3, DiscreteLaplace(Fraction(1)))],
+        [Term(1.0, 2, DiscreteGaussian(Fraction(5))), Term(3.0, 1, DiscreteGaussian(Fraction(2)))],
+    ],
+)
+def test_half_widths_and_mean_equal_convolution(terms):
+    sums = WeightedSum.of(terms)
+    z, probabilities = exact_distribution(terms)
+    assert sums.variance == pytest.approx((z**2 * probabilities).sum(), rel=1e-6)
+    assert sums.mean_absolute() == pytest.approx((np.abs(z) * probabilities).sum(), rel=1e-3)
+    for level in (0.5, 0.9, 0.95, 0.99, 0.9999):
+        width = sums.half_width(level)
+        assert probabilities[np.abs(z) <= width].sum() >= level - 1e-6
+        assert probabilities[np.abs(z) <= width - 1.2].sum() < level
+
+
+def test_a_laplace_needs_more_than_the_normal_half_width():
+    sigma = sqrt(LAPLACE.variance)
+    sums = WeightedSum.of([Term(1.0, 1, LAPLACE)])
+    assert sums.within(1.96 * sigma) < 0.95 < sums.within(2.2 * sigma)
+
+
+def test_many_terms_are_nearly_normal():
+    sums = WeightedSum.of([Term(0.1, 1000, LAPLACE)])
+    assert sums.within(sqrt(sums.variance)) == pytest.approx(erf(1 / sqrt(2)), abs=2e-3)
+
+
+def test_nothing_is_the_constant_zero():
+    nothing = WeightedSum.of([Term(0.0, 5, LAPLACE), Term(1.0, 0, LAPLACE)])
+    assert (nothing.variance, nothing.half_width(0.95), nothing.mean_absolute(), nothing.within(0)) == (0, 0, 0, 1)
+
+
+def test_levels_are_checked():
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        WeightedSum.of([Term(1.0, 1, LAPLACE)]).half_width(1.0)

@@ -1,0 +1,35 @@
+"""Small domains, tables and specs that many tests share."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from margrave.algebra.domain import Attribute, Domain
+from margrave.budget.units import PureDP
+from margrave.design.codebook import Categories, Codebook, Entry
+from margrave.design.spec import Spec
+from margrave.design.workload import Wanted
+
+
+def domain_of(*sizes):
+    return Domain(tuple(Attribute(chr(97 + i), tuple(str(v) for v in range(k))) for i, k in enumerate(sizes)))
+
+
+def spec_of(sizes, tables, budget=None, **settings):
+    """A spec over attributes a, b, c, … of the given sizes; tables are texts such as "ab"."""
+    entries = (Entry(chr(97 + i), Categories(tuple(str(v) for v in range(k)))) for i, k in enumerate(sizes))
+    wanted = tuple(Wanted(tuple(table)) for table in tables)
+    return Spec(Codebook(tuple(entries)), budget or PureDP(Fraction(1)), wanted, **settings)
+
+
+def records_of(domain):
+    return list(product(*map(range, domain.shape())))
+
+
+def frame_of(domain, table):
+    """Microdata with the given full table."""
+    import pandas as pd
+
+    rows = np.repeat(np.array(records_of(domain), dtype=object).reshape(-1, len(domain)), np.ravel(table), axis=0)
+    return pd.DataFrame({name: rows[:, axis].astype(str) for axis, name in enumerate(domain.names)}, dtype=object)

@@ -1,0 +1,40 @@
+"""The public surface, pinned: a change here is a change for every user."""
+
+import subprocess
+import sys
+
+import pytest
+
+import margrave as mg
+
+PUBLIC = [
+    "Plan",
+    "Release",
+    "Spec",
+    "Target",
+    "count",
+    "draft",
+    "errors",
+    "examples",
+    "plan",
+    "plan_for",
+    "release",
+    "sweep",
+]
+
+
+def test_public_names():
+    assert sorted(mg.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(mg, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        mg.nonsense  # noqa: B018
+
+
+def test_import_and_help_load_nothing_heavy():
+    program = (
+        "import sys, margrave.cli; heavy = {'numpy', 'pandas', 'pyarrow', 'scipy', 'dp_accounting', 'rich.console'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
