@@ -31,5 +31,8 @@ def frame_of(domain, table):
     """Microdata with the given full table."""
     import pandas as pd
 
-    rows = np.repeat(np.array(records_of(domain), dtype=object).reshape(-1, len(domain)), np.ravel(table), axis=0)
-    return pd.DataFrame({name: rows[:, axis].astype(str) for axis, name in enumerate(domain.names)}, dtype=object)
+    codes = np.repeat(np.array(records_of(domain)).reshape(-1, len(domain)), np.ravel(table), axis=0)
+    values = {
+        name: np.array(domain[name].values, dtype=object)[codes[:, axis]] for axis, name in enumerate(domain.names)
+    }
+    return pd.DataFrame(values, dtype=object)

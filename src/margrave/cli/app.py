@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from margrave import __version__
-from margrave.cli import commands, plans
+from margrave.cli import bundles, commands, plans
 from margrave.errors import MargraveError
 
 app = typer.Typer(
@@ -43,6 +43,9 @@ app.command()(commands.demo)
 app.command()(commands.init)
 app.command()(plans.plan)
 app.command()(commands.release)
+app.command()(bundles.show)
+app.command()(bundles.verify)
+app.command()(bundles.report)
 app.command()(commands.count)
 app.command()(commands.examples)
 

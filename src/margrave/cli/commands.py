@@ -55,15 +55,26 @@ def release(
     seed: Annotated[
         str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
     ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
     from margrave import pipeline
+    from margrave.publish.writing import check_target
 
+    if to is not None:
+        check_target(to)
     with progress("Measuring") as update:
         out = pipeline.release(spec, data, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
+    if to is not None:
+        with progress("Writing") as update:
+            out.save(to, progress=update)
+        notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
+        return
     if as_json:
         print_json(
             {

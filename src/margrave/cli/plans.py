@@ -11,6 +11,7 @@ import typer
 from margrave.cli.terminal import heading, notice, print_json, print_table
 
 if TYPE_CHECKING:
+    from margrave.budget.units import Budget
     from margrave.design.plan import Plan
 
 _SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
@@ -100,6 +101,11 @@ def show_plan(found: Plan, most: int = 40) -> None:
         notice(f"Warning: {warning}.")
 
 
+def _numbers(budget: Budget) -> dict[str, float]:
+    """A budget in plain numbers; the exact one is the cost."""
+    return {name: float(value) for name, value in vars(budget).items()}
+
+
 def plan_json(found: Plan) -> dict[str, Any]:
     """A plan for scripts."""
     from margrave.design.guarantee import Guarantee
@@ -109,8 +115,8 @@ def plan_json(found: Plan) -> dict[str, Any]:
     return {
         "strategy": found.strategy,
         "cost": found.cost.as_dict(),
-        "guarantee": found.guarantee.as_dict(),
-        "groups": {str(size): budget.as_dict() for size, budget in guarantee.groups.items()},
+        "guarantee": _numbers(found.guarantee),
+        "groups": {str(size): _numbers(budget) for size, budget in guarantee.groups.items()},
         "words": list(guarantee.words()),
         "measurements": [measurement_json(one) for one in found.measurements],
         "exact": [list(margin) for margin in found.exact],

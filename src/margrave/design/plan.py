@@ -224,10 +224,9 @@ def candidates(spec: Spec) -> list[Choice]:
 def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
     if strategy != "auto":
         return (strategy,)
-    if not gaussian:
-        return ("search",)
-    # Residuals are optimal for Gaussian noise when a record is added or removed; otherwise margins may do better.
-    return ("residual",) if spec.neighbours == "add-remove" and not spec.sensitive else ("residual", "margins")
+    best = "residual" if gaussian else "search"
+    # The best found for records that are added or removed need not be the best when they are replaced.
+    return (best,) if spec.neighbours == "add-remove" else tuple(dict.fromkeys([best, "residual", "margins"]))
 
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:

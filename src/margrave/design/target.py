@@ -11,7 +11,7 @@ from margrave.design.plan import Plan, best_plan, candidates
 from margrave.design.spec import Spec
 from margrave.errors import RefusedError, UsageError
 
-_MOST = Fraction(1 << 20)
+_MOST = Fraction(1 << 10)
 _LEAST = Fraction(1, 1 << 20)
 
 

@@ -1,0 +1,130 @@
+"""The commands that look at a finished release. They open no data: a bundle is all they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
+
+BundlePath = Annotated[
+    Path, typer.Argument(metavar="OUT", help="A release: the folder or .zip file written by --out.", show_default=False)
+]
+
+
+def show(
+    out: BundlePath,
+    table: Annotated[
+        str | None, typer.Argument(help="Attributes such as smoke,pressure; by default a list.", show_default=False)
+    ] = None,
+    level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = 0.95,
+    unbiased: Annotated[bool, typer.Option("--unbiased", help="Unbiased estimates, for statisticians.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Show a table of a release with its error bars, or what the release holds."""
+    from margrave.errors import UsageError
+    from margrave.publish.bundle import load
+
+    if as_json and as_csv:
+        raise UsageError("give --json or --csv, not both")
+    if not 0 < level < 1:
+        raise UsageError(f"--level ({level}) must lie between 0 and 1")
+    release = load(out)
+    if not release.private:
+        notice(
+            "NOT PRIVATE: the noise of this release comes from a seed and can be taken away by anybody who knows it."
+        )
+    if table is None:
+        if as_csv:
+            raise UsageError("name a table to have it as CSV, such as smoke,pressure")
+        _show_contents(release, as_json)
+        return
+    names = [part.strip() for part in table.split(",") if part.strip()]
+    frame = (release.noisy if unbiased else release.table)(*names, level=level)
+    if as_json:
+        margin = release.domain.margin(names)
+        rows = frame.to_dict(orient="records")
+        print_json({"private": release.private, "table": list(margin), "level": level, "rows": rows})
+    elif as_csv:
+        typer.echo(frame.to_csv(index=False, lineterminator="\n"), nl=False)
+    else:
+        print_frame(_labelled(release, frame), _title(release, names))
+
+
+def _title(release: Release, names: list[str]) -> str:
+    codebook = release.plan.spec.codebook
+    return " × ".join(codebook[name].title or name for name in release.domain.margin(names)) or "Total"
+
+
+def _labelled(release: Release, frame: Any) -> Any:
+    """The values in words, where the spec gives them."""
+    entries = {entry.name: entry for entry in release.plan.spec.codebook.entries}
+    return frame.assign(**{name: frame[name].map(entries[name].label) for name in frame.columns if name in entries})
+
+
+def _show_contents(release: Release, as_json: bool) -> None:
+    from margrave.design.describe import FORECAST_HEADERS, forecast_rows, name_of
+    from margrave.design.guarantee import Guarantee, approximate
+    from margrave.publish.manifest import guarantee_json
+
+    plan = release.plan
+    if as_json:
+        tables = [{"table": list(row.margin), "cells": row.cells, "std_error": row.std_error} for row in plan.forecast]
+        print_json({"private": release.private, "guarantee": guarantee_json(plan), "tables": tables})
+        return
+    heading(f"{plan.spec.title or 'Release'}: {len(plan.spec.margins)} tables, {approximate(plan.guarantee)}")
+    print_table(FORECAST_HEADERS, forecast_rows(plan, 40))
+    for sentence in Guarantee(plan.guarantee, plan.protection).words():
+        typer.echo(sentence)
+    notice(f"\nShow one with its error bars: margrave show OUT {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
+
+
+def verify(
+    out: BundlePath,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Check every file, margin, total and the stated cost of a release. Exit code 4 names the first difference."""
+    from margrave.design.guarantee import approximate
+    from margrave.publish.verify import verify as check
+
+    with progress("Verifying") as update:
+        found = check(out, update)
+    if as_json:
+        print_json(
+            {
+                "verified": True,
+                "private": found.private,
+                "files": found.files,
+                "tables": found.tables,
+                "margins": found.margins,
+                "cost": found.cost.as_dict(),
+            }
+        )
+        return
+    typer.echo(f"{found.files} files are as they were written.")
+    typer.echo(
+        f"{found.tables} tables follow from the measurements and agree on all {found.margins} margins they share."
+    )
+    typer.echo(f"The cost, computed again from what was measured, is as stated: {approximate(found.cost)}.")
+    if not found.private:
+        notice(
+            "NOT PRIVATE: the noise of this release comes from a seed and can be taken away by anybody who knows it."
+        )
+
+
+def report(
+    out: BundlePath,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Make the report anew, as this new file.", show_default=False)
+    ] = None,
+) -> None:
+    """Print where the report of a release is, or make it anew from the numbers."""
+    from margrave.publish.bundle import report_of
+
+    typer.echo(report_of(out, to))

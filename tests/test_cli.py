@@ -1,0 +1,129 @@
+"""The command line as a person or a script meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import margrave as mg
+from margrave.cli.app import app
+
+CZECH = str(mg.examples.path("czech"))
+
+
+def run(*arguments):
+    """In a process of its own: exit codes and streams as they really are."""
+    return subprocess.run(
+        [sys.executable, "-m", "margrave", *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def inside(*arguments):
+    """In this process, for commands that succeed."""
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_demo_shows_exact_and_private_tables():
+    out = inside("demo", "fungus").stdout
+    assert "EXACT" in out and "PRIVATE" in out and "margrave release" in out
+    assert "std_error" in out
+
+
+def test_plan_shows_cost_noise_and_forecast():
+    out = inside("plan", CZECH).stdout
+    for word in ("ε = 1", "Laplace", "mental, family", "RMSE", "In plain words", "Memory"):
+        assert word in out
+
+
+def test_plan_as_json():
+    plan = json.loads(inside("plan", CZECH, "--json").stdout)
+    assert plan["guarantee"].keys() == {"epsilon"}
+    assert plan["rmse"] == pytest.approx(3.2, abs=0.05)
+    assert [row["cells"] for row in plan["forecast"]] == [4, 8, 16]
+    assert plan["groups"]["5"]["epsilon"] == pytest.approx(5)
+
+
+def test_plan_for_a_target_and_a_sweep():
+    rows = json.loads(inside("plan", CZECH, "--sweep", "0.5,1", "--json").stdout)
+    assert [row["budget"] for row in rows] == ["0.5", "1"]
+    found = inside("plan", CZECH, "--target", "5@95%")
+    assert "Write this budget" in found.stderr
+
+
+def test_release_prints_tables_or_json():
+    text = inside("release", CZECH)
+    assert "mental, family" in text.stdout
+    tables = json.loads(inside("release", CZECH, "--json").stdout)
+    assert tables["private"] is True and len(tables["tables"]) == 3
+    seeded = inside("release", CZECH, "--seed", "1", "--json")
+    assert json.loads(seeded.stdout)["private"] is False and "NOT PRIVATE" in seeded.stderr
+
+
+def test_count_needs_its_word():
+    refused = run("count", CZECH)
+    assert refused.returncode == 3 and "--not-private" in refused.stderr and not refused.stdout
+    allowed = inside("count", CZECH, "--not-private", "--table", "smoke", "--json")
+    assert "NOT PRIVATE" in allowed.stderr
+    rows = json.loads(allowed.stdout)[0]["rows"]
+    assert sum(row["count"] for row in rows) == 1841
+
+
+def test_init_drafts_a_spec_that_release_refuses(tmp_path):
+    inside("examples", "czech", "--to", str(tmp_path))
+    drafted = inside("init", str(tmp_path / "data" / "czech.csv"))
+    assert "READS THE DATA" in drafted.stderr
+    spec = tmp_path / "draft.toml"
+    spec.write_text(drafted.stdout)
+    assert mg.Spec.load(spec).draft
+    refused = run("release", str(spec))
+    assert refused.returncode == 3 and "draft = true" in refused.stderr
+
+
+def test_examples_are_listed_and_copied_once(tmp_path):
+    assert "rochdale" in inside("examples").stdout
+    inside("examples", "journey", "--to", str(tmp_path))
+    assert mg.plan(tmp_path / "journey.toml")
+    again = run("examples", "journey", "--to", str(tmp_path))
+    assert again.returncode == 2 and "exists already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["plan", "nowhere.toml"], 1, "nowhere.toml"),
+        (["plan"], 2, "Missing argument"),
+        (["plan", CZECH, "--target", "x"], 2, "5@95%"),
+        (["plan", CZECH, "--target", "5@95%", "--sweep", "1"], 2, "not both"),
+        (["plan", CZECH, "--sweep", "0"], 2, "greater than 0"),
+        (["plan", CZECH, "--sweep", "one"], 2, "not a number"),
+        (["demo", "chech"], 2, "did you mean 'czech'"),
+        (["release", CZECH, "--data", "nowhere.csv"], 1, "nowhere.csv"),
+        (["nonsense"], 2, "No such command"),
+    ],
+    ids=lambda value: " ".join(value[:1]) if isinstance(value, list) else None,
+)
+def test_mistakes_have_a_code_and_a_sentence_and_no_trace(arguments, code, words):
+    done = run(*arguments)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr and not done.stdout
+
+
+def test_an_unforeseen_error_shows_no_text_of_its_own():
+    program = (
+        "import margrave.cli.app as app\n"
+        "def fail(): raise ValueError('XK47QZ')\n"
+        "app.app.command('fail')(fail)\n"
+        "import sys; sys.argv = ['margrave', 'fail']; app.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ValueError" in done.stderr and "XK47QZ" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_version():
+    assert inside("--version").stdout.startswith("margrave 0.")
