@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -12,7 +13,7 @@ def main() -> None:
     for script in sorted(HERE.glob("*.py")):
         if script.name != "run.py":
             print(f"\n== {script.name} ==", flush=True)
-            runpy.run_path(str(script), run_name="__main__")
+            subprocess.run([sys.executable, str(script)], check=True)
 
 
 if __name__ == "__main__":

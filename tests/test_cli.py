@@ -127,3 +127,12 @@ def test_an_unforeseen_error_shows_no_text_of_its_own():
 
 def test_version():
     assert inside("--version").stdout.startswith("margrave 0.")
+
+
+def test_every_command_is_documented():
+    """docs/cli.md is made from the commands: `make docs` after a change."""
+    import runpy
+    from pathlib import Path
+
+    folder = Path(__file__).parents[1] / "docs"
+    assert (folder / "cli.md").read_text() == runpy.run_path(str(folder / "generate.py"))["text"]()

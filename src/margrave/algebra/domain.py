@@ -81,9 +81,17 @@ class Domain:
         """The set of the given attributes, in the order of the domain."""
         return tuple(sorted(set(names), key=self.position))
 
+    @cached_property
+    def _size(self) -> dict[str, int]:
+        return {attribute.name: attribute.size for attribute in self.attributes}
+
     def shape(self, margin: Margin | None = None) -> tuple[int, ...]:
         """The number of values of each attribute of the margin (by default of all)."""
-        return tuple(self[name].size for name in (self.names if margin is None else margin))
+        try:
+            return tuple([self._size[name] for name in (self.names if margin is None else margin)])
+        except KeyError as error:
+            self.position(error.args[0])
+            raise
 
     def cells(self, margin: Margin | None = None) -> int:
         """The number of cells of a margin, as an exact integer however large."""

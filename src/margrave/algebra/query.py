@@ -129,7 +129,12 @@ def spread(domain: Domain, query: Query, below: Margin) -> Fraction:
 
 def one_record(domain: Domain, query: Query) -> tuple[int, int]:
     """How far adding or removing one record moves the answer: L1, and L2 squared. The same for every record."""
-    sizes = [domain[name].size for name in query.residual]
+    return _residual_length(domain.shape(query.residual))
+
+
+@lru_cache(maxsize=4096)
+def _residual_length(sizes: tuple[int, ...]) -> tuple[int, int]:
+    """L1 and L2 squared of ⊗u_j, where u_j is k_j − 1 at a record's value and −1 elsewhere."""
     return prod(2 * (size - 1) for size in sizes), prod(size * (size - 1) for size in sizes)
 
 
@@ -144,9 +149,10 @@ def replaced_record(domain: Domain, query: Query, changed: frozenset[str]) -> tu
         return 2 * l1, 2 * l2
     odd = sum(name in changed for name in query.contrast) % 2 == 1
     moved = tuple(sorted(domain[name].size for name in query.residual if name in changed))
-    still = [domain[name].size for name in query.residual if name not in changed]
+    still = tuple(domain[name].size for name in query.residual if name not in changed)
     moved_l1, moved_l2 = _residual_move(moved, odd)
-    return prod(2 * (size - 1) for size in still) * moved_l1, prod(size * (size - 1) for size in still) * moved_l2
+    still_l1, still_l2 = _residual_length(still)
+    return still_l1 * moved_l1, still_l2 * moved_l2
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,13 @@ MOST_CHANGED = 16
 Neighbours = Literal["add-remove", "replace"]
 
 
+def price(noise: DiscreteLaplace | DiscreteGaussian, l1: int, l2_squared: int) -> Fraction:
+    """What a move by the given distances costs: ε for Laplace noise, ρ for Gaussian noise."""
+    if isinstance(noise, DiscreteLaplace):
+        return Fraction(l1) / noise.scale
+    return Fraction(l2_squared) / (2 * noise.sigma_squared)
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One query, answered with independent noise on each output."""
@@ -29,10 +37,8 @@ class Measurement:
     noise: DiscreteLaplace | DiscreteGaussian
 
     def price(self, l1: int, l2_squared: int) -> Fraction:
-        """What a move of the exact answer by the given distances costs: ε for Laplace noise, ρ for Gaussian noise."""
-        if isinstance(self.noise, DiscreteLaplace):
-            return Fraction(l1) / self.noise.scale
-        return Fraction(l2_squared) / (2 * self.noise.sigma_squared)
+        """What a move of the exact answer by the given distances costs."""
+        return price(self.noise, l1, l2_squared)
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,19 @@ def worst_move(domain: Domain, measurements: Sequence[Measurement], protection: 
     Replacing a unit by one that owns fewer records also removes some, which can cost more than replacing them: the
     total, for one, is only safe from replacement.
     """
-    added = sum((one.price(*one_record(domain, one.query)) for one in measurements), Fraction(0))
+    added = _added(domain, measurements)
     if protection.sensitive:
         return _worst_replacement(domain, measurements, protection)
     if protection.neighbours == "add-remove":
         return added
     replaced = _worst_replacement(domain, measurements, protection)
     return replaced if protection.records == 1 else max(added, replaced)
+
+
+def _added(domain: Domain, measurements: Sequence[Measurement]) -> Fraction:
+    """The summed price of one record that is added or removed; equal prices are multiplied, not added up."""
+    kinds = Counter((one.noise, *one_record(domain, one.query)) for one in measurements)
+    return sum((times * price(noise, l1, l2) for (noise, l1, l2), times in kinds.items()), Fraction(0))
 
 
 def _worst_replacement(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> Fraction:

@@ -99,6 +99,25 @@ class Accuracy:
             total += self.variance(below) * inside / outside**2
         return total
 
+    def likeness(self, margin: Margin) -> object:
+        """Two margins with equal likeness have cells of equal accuracy: the same sizes, measured the same way."""
+        margin = effective(self.domain, margin)
+        seen: dict[int, int] = {}
+        shares = [
+            tuple((seen.setdefault(index, len(seen)), round(share, 12)) for index, share in self.combination(below)[1])
+            for below in subsets(margin)
+        ]
+        queries = []
+        for index in seen:
+            query, noise = self.measurements[index].query, self.measurements[index].noise
+            outside = prod(self.domain.shape(tuple(name for name in query.margin if name not in margin)))
+            kinds = tuple(
+                "contrast" if name in query.contrast else "residual" if name in query.residual else name in query.margin
+                for name in margin
+            )
+            queries.append((noise, outside, kinds))
+        return self.domain.shape(margin), tuple(shares), tuple(queries)
+
     def linear_variance(self, margin: Margin, weights: Array) -> float:
         """The variance of ``Σ weights · cells`` of a table."""
         margin = effective(self.domain, margin)
@@ -179,16 +198,17 @@ class TableForecast:
 
 
 def forecast(accuracy: Accuracy, margins: Sequence[Margin], level: float = 0.95) -> tuple[TableForecast, ...]:
-    """The forecast of each margin."""
-    cache: dict[tuple[tuple[float, int, object], ...], tuple[float, float, float]] = {}
+    """The forecast of each margin; margins that are measured alike are computed once."""
+    cache: dict[object, tuple[float, float, float, float]] = {}
     rows = []
     for margin in margins:
         cells = accuracy.domain.cells(margin)
-        error = accuracy.cell_noise(margin)
-        key = (*((round(term.weight, 12), term.count, term.noise) for term in error.terms), (cells, 0, None))
+        key = (cells, accuracy.likeness(margin))
         if key not in cache:
+            error = accuracy.cell_noise(margin)
             together = error.half_width(1 - (1 - level) / cells) if cells > 1 else error.half_width(level)
-            cache[key] = error.half_width(level), together, error.mean_absolute()
-        half, together, mean = cache[key]
-        rows.append(TableForecast(margin, cells, sqrt(accuracy.cell_variance(margin)), half, together, cells * mean))
+            deviation = sqrt(accuracy.cell_variance(margin))
+            cache[key] = deviation, error.half_width(level), together, error.mean_absolute()
+        deviation, half, together, mean = cache[key]
+        rows.append(TableForecast(margin, cells, deviation, half, together, cells * mean))
     return tuple(rows)

@@ -281,7 +281,8 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
     protection = _protection(spec, choice.encoding)
     # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
     unit = _amount(cost(domain, _measurements(domain, shares, gaussian), protection))
-    spent = {query: rounded_down(share * amount / unit) for query, share in shares.items()}
+    rounded = {share: rounded_down(share * amount / unit) for share in set(shares.values())}
+    spent = {query: rounded[share] for query, share in shares.items()}
     measurements = _measurements(domain, spent, gaussian, short=True)
     plan = Plan(spec, choice.strategy, measurements, protection, choice.problem.known, choice.encoding)
     if _amount(plan.cost) > amount:
@@ -300,18 +301,19 @@ def _measurements(
     """Each query with the noise that its share pays for; with ``short``, rounded up to numbers that sample fast."""
     laplace = DiscreteLaplace.at_least if short else DiscreteLaplace
     normal = DiscreteGaussian.at_least if short else DiscreteGaussian
+    noises: dict[tuple[int, int, Fraction], DiscreteLaplace | DiscreteGaussian] = {}
     found = []
     for query, share in shares.items():
-        l1, l2_squared = one_record(domain, query)
-        found.append(Measurement(query, normal(l2_squared / (2 * share)) if gaussian else laplace(l1 / share)))
+        key = (*one_record(domain, query), share)
+        if key not in noises:
+            noises[key] = normal(key[1] / (2 * share)) if gaussian else laplace(key[0] / share)
+        found.append(Measurement(query, noises[key]))
     return tuple(found)
 
 
 def _check_overflow(plan: Plan) -> None:
-    for measurement in plan.measurements:
-        largest = MOST_RECORDS * prod(size - 1 for size in plan.domain.shape(measurement.query.residual))
-        if largest + safe_tail(measurement.noise, measurement.query.outputs(plan.domain)) >= _LARGEST:
-            raise RefusedError(
-                f"the noise on {', '.join(measurement.query.margin) or 'the total'} could overflow 64-bit integers: "
-                "raise the budget or ask for smaller tables"
-            )
+    domain = plan.domain
+    kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
+    for noise, sizes, outputs in kinds:
+        if MOST_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
+            raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod, sqrt
 
 import numpy as np
@@ -66,8 +66,14 @@ class Problem:
 
     def coefficient(self, margin: Margin, below: Margin) -> float:
         """The factor of σ²_T in the variance of one cell."""
-        inside = prod(1 - 1 / self.domain[name].size for name in below)
-        return inside / prod(self.domain[name].size for name in margin if name not in below) ** 2
+        return coefficient(self.domain.shape(margin), self.domain.shape(below))
+
+
+@lru_cache(maxsize=1 << 14)
+def coefficient(sizes: tuple[int, ...], below: tuple[int, ...]) -> float:
+    """The factor of σ²_T in the variance of one cell of a table, for the sizes of the table and of T's attributes."""
+    inside = prod(1 - 1 / size for size in below)
+    return inside / (prod(sizes) // prod(below)) ** 2
 
 
 def residual_query(domain: Domain, margin: Margin) -> Query:
@@ -91,7 +97,8 @@ def _residual_shares(problem: Problem, tables: Mapping[Margin, float]) -> dict[M
     for margin, weight in problem.residual_weights(tables).items():
         shares[margin] = (weight * _unit_variance(problem, residual_query(problem.domain, margin), margin)) ** power
     total = sum(shares.values())
-    return {margin: share / total for margin, share in shares.items()}
+    # Twelve digits, so that margins of the same standing get the very same share, and their noise the same name.
+    return {margin: float(f"{share / total:.12g}") for margin, share in shares.items()}
 
 
 def _unit_variance(problem: Problem, query: Query, below: Margin) -> float:

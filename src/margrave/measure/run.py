@@ -17,7 +17,7 @@ from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError
 from margrave.measure.count import count_margins
 from margrave.measure.sources import open_source
-from margrave.noise import Generator
+from margrave.noise import Generator, sample_many
 
 Progress = Callable[[int, int | None], None]
 
@@ -56,9 +56,11 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         encoded = plan.encoding.encode(sources[margin], counts)
         return Table(plan.domain, plan.encoding.margin(sources[margin]), encoded).project(margin).counts
 
-    answers = []
-    for measurement in plan.measurements:
+    requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
+    answers: dict[int, Answer] = {}
+    for number, noise in sample_many(requests, generator):
+        measurement = plan.measurements[number]
         truth = answer(plan.domain, measurement.query, exact(measurement.query.margin))
-        noise = measurement.noise.sample(truth.size, generator)
-        answers.append(Answer(measurement, truth + noise.reshape(truth.shape)))
-    return Measured(tuple(answers), {margin: exact(margin) for margin in plan.exact}, generator.private)
+        answers[number] = Answer(measurement, truth + noise.reshape(truth.shape))
+    ordered = tuple(answers[number] for number in range(len(requests)))
+    return Measured(ordered, {margin: exact(margin) for margin in plan.exact}, generator.private)

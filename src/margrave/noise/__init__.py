@@ -1,8 +1,9 @@
 """Exact discrete noise from a cryptographic generator. Knows no data; nothing else in the package draws randomness."""
 
+from margrave.noise.batch import sample_many
 from margrave.noise.family import Noise, safe_tail
 from margrave.noise.gaussian import DiscreteGaussian
 from margrave.noise.generator import Generator
 from margrave.noise.laplace import DiscreteLaplace
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Generator", "Noise", "safe_tail"]
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Generator", "Noise", "safe_tail", "sample_many"]

@@ -29,13 +29,16 @@ class Fit:
     _known: dict[Margin, Array] = field(default_factory=dict, init=False, repr=False)
 
     def prepare(self, wanted: Collection[Margin]) -> None:
-        """Estimate all residuals wanted that are not estimated yet, each answer being read once."""
-        missing = [below for below in dict.fromkeys(wanted) if below not in self._known]
+        """Estimate all residuals wanted that are not estimated yet, and keep them."""
+        self._known.update(self._estimate([below for below in dict.fromkeys(wanted) if below not in self._known]))
+
+    def _estimate(self, wanted: Collection[Margin]) -> dict[Margin, Array]:
+        """The residuals wanted, each answer being read once."""
         sums: dict[Margin, Array] = {}
         shares: dict[int, dict[Margin, float]] = {}
-        for below in missing:
+        for below in wanted:
             if self.accuracy.is_exact(below):
-                self._known[below] = self._exact(below)
+                sums[below] = self._exact(below)
                 continue
             combined = self.accuracy.combination(below)[1]
             if not combined:
@@ -47,7 +50,7 @@ class Fit:
             found = estimates(self.accuracy.domain, answer.measurement.query, answer.outputs, parts.keys())
             for below, share in parts.items():
                 sums[below] = sums.get(below, 0.0) + share * found[below]
-        self._known.update(sums)
+        return sums
 
     def _exact(self, below: Margin) -> Array:
         margin = next(margin for margin in self.accuracy.exact if set(below) <= set(margin))
@@ -61,9 +64,15 @@ class Fit:
         return self._known[below]
 
     def margin(self, margin: Margin) -> NDArray[np.float64]:
-        """The unbiased table of any margin below a measured one."""
+        """The unbiased table of any margin below a measured one.
+
+        The residual of the margin itself is as large as the table and of no use to other margins of its size, so it is
+        not kept: memory grows with the smaller margins only.
+        """
         reduced = effective(self.accuracy.domain, margin)
-        below = list(subsets(reduced))
-        self.prepare(below)
-        rebuilt = margin_from(self.accuracy.domain, reduced, {part: self._known[part] for part in below})
+        *smaller, _ = subsets(reduced)
+        self.prepare(smaller)
+        parts = {below: self._known[below] for below in smaller}
+        parts[reduced] = self._known[reduced] if reduced in self._known else self._estimate([reduced])[reduced]
+        rebuilt = margin_from(self.accuracy.domain, reduced, parts)
         return rebuilt.reshape(self.accuracy.domain.shape(margin))

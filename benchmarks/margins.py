@@ -1,0 +1,70 @@
+"""Plan, noise and fit of all tables of up to three attributes out of d, each with ten values, under ρ-zCDP.
+
+Each size runs in a process of its own, so that its peak memory is its own. Run with: python benchmarks/margins.py [d ...]
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+from margrave.budget.units import ZCDP
+from margrave.crossing import Answer, Measured
+from margrave.design.codebook import Codebook, Entry, Range
+from margrave.design.plan import make_plan
+from margrave.design.spec import Spec
+from margrave.noise import Generator, sample_many
+from margrave.publish.release import Release
+
+
+def one(attributes: int) -> dict[str, float]:
+    """CPU seconds of each step, cells rebuilt, and peak memory."""
+    entries = tuple(Entry(f"a{i}", Range(0, 9)) for i in range(attributes))
+    spec = Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=3)
+    start = time.process_time()
+    plan = make_plan(spec)
+    planned = time.process_time()
+    requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
+    answers: dict[int, Answer] = {}
+    for number, noise in sample_many(requests, Generator.system()):
+        measurement = plan.measurements[number]
+        answers[number] = Answer(measurement, noise.reshape(measurement.query.shape(plan.domain)))
+    noisy = time.process_time()
+    out = Release(plan, Measured(tuple(answers[number] for number in range(len(answers))), {}, private=True))
+    cells = sum(out.unbiased(margin).size for margin in spec.margins)
+    done = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {
+        "attributes": attributes,
+        "margins": len(spec.margins),
+        "cells": cells,
+        "plan": planned - start,
+        "noise": noisy - planned,
+        "fit": done - noisy,
+        "microseconds_per_cell": (done - start) / cells * 1e6,
+        "peak_gib": peak,
+    }
+
+
+def main() -> None:
+    if len(sys.argv) == 3 and sys.argv[1] == "--one":
+        print(json.dumps(one(int(sys.argv[2]))))
+        return
+    sizes = [int(text) for text in sys.argv[1:]] or [10, 20, 50, 100]
+    print("   d   margins       cells   plan s  noise s    fit s  µs/cell  peak GiB")
+    for attributes in sizes:
+        command = [sys.executable, __file__, "--one", str(attributes)]
+        row = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        print(
+            f"{row['attributes']:4d} {row['margins']:9d} {row['cells']:11d} {row['plan']:8.2f} {row['noise']:8.2f} "
+            f"{row['fit']:8.2f} {row['microseconds_per_cell']:8.3f} {row['peak_gib']:9.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
