@@ -8,6 +8,7 @@ import pytest
 import margrave as mg
 
 PUBLIC = [
+    "Ledger",
     "Plan",
     "Release",
     "Spec",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ledger",
     "Plan",
     "Release",
     "Spec",
@@ -29,6 +30,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from margrave import errors, examples
+    from margrave.budget.ledger import Ledger
     from margrave.design.plan import Plan
     from margrave.design.spec import Spec
     from margrave.design.target import Target, plan_for, sweep
@@ -46,6 +48,10 @@ def __getattr__(name: str) -> Any:
         from margrave.design.plan import Plan
 
         return Plan
+    if name == "Ledger":
+        from margrave.budget.ledger import Ledger
+
+        return Ledger
     if name in ("Target", "plan_for", "sweep"):
         import margrave.design.target as target
 

@@ -4,6 +4,7 @@
     ├── SpecError                 1   the public spec is wrong; carries every problem found
     ├── DataError                 1   the data does not fit the spec; never carries a value
     ├── BundleError               1   a release bundle cannot be read or written
+    ├── LedgerError               1   a ledger cannot be read or written
     ├── UsageError                2   a call that no data could make right
     ├── RefusedError              3   understood, but not safe or not affordable
     └── VerificationError         4   a bundle or ledger contradicts itself
@@ -54,6 +55,10 @@ class DataError(MargraveError):
 
 class BundleError(MargraveError):
     """A release bundle that cannot be read or written."""
+
+
+class LedgerError(MargraveError):
+    """A ledger that cannot be read or written. Nothing was written, or the text says how to find out."""
 
 
 class UsageError(MargraveError):

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import ExactTables
+from margrave.budget.ledger import Ledger
+from margrave.crossing import ExactTables, Measured
 from margrave.design.plan import Plan, make_plan
 from margrave.design.spec import Spec
-from margrave.errors import RefusedError, UsageError
+from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure import run
 from margrave.measure.profile import profile
 from margrave.measure.sources import open_source
 from margrave.noise import Generator
+from margrave.publish.charging import charged, request_of
 from margrave.publish.draft import draft_spec
 from margrave.publish.release import Release
 
@@ -34,19 +36,38 @@ def plan(spec: Spec | str | Path) -> Plan:
 
 
 def release(
-    what: Plan | Spec | str | Path, data: Any = None, *, seed: int | str | None = None, progress: Progress | None = None
+    what: Plan | Spec | str | Path,
+    data: Any = None,
+    *,
+    ledger: Ledger | None = None,
+    account: str | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    seed: int | str | None = None,
+    progress: Progress | None = None,
 ) -> Release:
     """Spend the budget of a plan once, and publish.
 
     ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation; by default what the spec names.
+    ``ledger``: where to charge it, to which ``account`` and for which registered ``dataset`` (``name@version``; may be
+    left out if there is only one). What was released before comes back unchanged and free. After an interruption, the
+    same ``request`` (any name of your own; by default the same plan) goes on without a second charge.
     ``seed``: for experiments only. A seeded release can be repeated, so anybody can take its noise away again; it is
     marked as not private wherever it goes.
     """
     planned = what if isinstance(what, Plan) else plan(what)
     _check(planned)
-    generator = Generator.system() if seed is None else Generator.seeded(seed)
-    measured = run.measure(planned, _data(planned.spec, data), generator, progress)
-    return Release(planned, measured)
+    source = _data(planned.spec, data)
+
+    def draw() -> Measured:
+        generator = Generator.system() if seed is None else Generator.seeded(seed)
+        return run.measure(planned, source, generator, progress)
+
+    if ledger is None:
+        return Release(planned, draw())
+    if seed is not None or account is None:
+        raise UsageError("a charged release needs an account, and no seed: seeded noise is not private")
+    return charged(ledger, planned, request_of(planned, ledger.only_dataset(dataset), account, request), draw)
 
 
 def count(
@@ -64,11 +85,13 @@ def draft(data: Any, *, name: str = "data", progress: Progress | None = None) ->
 
 
 def _data(spec: Spec, data: Any) -> Any:
-    if data is not None:
-        return data
-    if spec.data is None or spec.data.location is None:
-        raise UsageError("no data is named: give it to the call, or name it in the spec as data.source")
-    return spec.data.location
+    if data is None:
+        if spec.data is None or spec.data.location is None:
+            raise UsageError("no data is named: give it to the call, or name it in the spec as data.source")
+        data = spec.data.location
+    if isinstance(data, str | Path) and not set("*?[:") & set(str(data)) and not Path(data).exists():
+        raise DataError(f"{data} does not exist")
+    return data
 
 
 def _check(planned: Plan) -> None:

@@ -157,7 +157,7 @@ def test_theory_bounds_hold_the_published_constants():
     plan = make_plan(bundled("czech", strategy="fourier"))
     number = len(plan.measurements)
     bound = plan.theory(0.05)[("mental", "family")]
-    assert bound == pytest.approx(4 * 2 * number * log(number / 0.05) + number, rel=1e-6)
+    assert bound == pytest.approx(4 * 2 * (number * log(number / 0.05) + 0.5) + number, rel=1e-6)
     assert make_plan(bundled("czech")).theory() == {}
     assert make_plan(bundled("journey", strategy="efron-stein")).theory()
 

@@ -190,8 +190,8 @@ def test_bad_paths(tmp_path):
         open_source("*.parquet", tmp_path)
     with pytest.raises(UsageError, match=r"unknown extension.*\.csv.*\.parquet.*\.feather.*\.gz"):
         open_source(write(tmp_path / "d.xlsx", "x"))
-    with pytest.raises(UsageError, match="cannot be a URL"):
-        open_source("postgresql://host/db")
+    with pytest.raises(UsageError, match="cannot be a URL of this kind"):
+        open_source("mysql://host/db?table=t")
     with pytest.raises(UsageError, match="cannot be a int"):
         open_source(3)
 

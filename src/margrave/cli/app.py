@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from margrave import __version__
-from margrave.cli import bundles, commands, plans
+from margrave.cli import bundles, commands, demo, ledger, plans
 from margrave.errors import MargraveError
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ def root(
     """Publish tables about people without exposing any of them."""
 
 
-app.command()(commands.demo)
+app.command()(demo.demo)
 app.command()(commands.init)
 app.command()(plans.plan)
 app.command()(commands.release)
@@ -48,6 +48,7 @@ app.command()(bundles.verify)
 app.command()(bundles.report)
 app.command()(commands.count)
 app.command()(commands.examples)
+app.add_typer(ledger.app)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from margrave.cli.terminal import heading, notice, print_frame, print_json, prin
 if TYPE_CHECKING:
     from margrave.publish.release import Release
 
+_NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and who knows it can take the noise away."
 BundlePath = Annotated[
     Path, typer.Argument(metavar="OUT", help="A release: the folder or .zip file written by --out.", show_default=False)
 ]
@@ -37,9 +38,7 @@ def show(
         raise UsageError(f"--level ({level}) must lie between 0 and 1")
     release = load(out)
     if not release.private:
-        notice(
-            "NOT PRIVATE: the noise of this release comes from a seed and can be taken away by anybody who knows it."
-        )
+        notice(_NOT_PRIVATE)
     if table is None:
         if as_csv:
             raise UsageError("name a table to have it as CSV, such as smoke,pressure")
@@ -113,9 +112,7 @@ def verify(
     )
     typer.echo(f"The cost, computed again from what was measured, is as stated: {approximate(found.cost)}.")
     if not found.private:
-        notice(
-            "NOT PRIVATE: the noise of this release comes from a seed and can be taken away by anybody who knows it."
-        )
+        notice(_NOT_PRIVATE)
 
 
 def report(

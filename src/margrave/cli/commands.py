@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.plans import SpecPath, show_plan
-from margrave.cli.terminal import heading, notice, print_frame, print_json, progress
+from margrave.cli.plans import SpecPath
+from margrave.cli.terminal import notice, print_frame, print_json, progress
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
 
 DataPath = Annotated[
     str | None, typer.Option("--data", help="The data, if not the one named in the spec.", show_default=False)
 ]
-
-
-def demo(
-    name: Annotated[str, typer.Argument(help="A bundled data set: fungus, czech, rochdale or journey.")] = "czech",
-) -> None:
-    """Release tables of a bundled data set, from forecast to error bars."""
-    from margrave import examples as bundled
-    from margrave import pipeline
-
-    spec = bundled.path(name)
-    heading(f"{name}: {bundled.describe(name)}")
-    typer.echo(f"The spec is {spec}")
-    planned = pipeline.plan(spec)
-    show_plan(planned)
-    with progress("Counting") as update:
-        exact = pipeline.count(planned.spec, progress=update)
-        out = pipeline.release(planned, progress=update)
-    margin = planned.spec.margins[0]
-    heading("EXACT: the true table. This data set is public; exact counts of confidential data are never published.")
-    print_frame(exact.table(margin).to_pandas())
-    heading("PRIVATE: the same table as `margrave release` publishes it, with standard errors and 95 % intervals")
-    print_frame(out.noisy(*margin))
 
 
 def init(
@@ -55,21 +36,37 @@ def release(
     seed: Annotated[
         str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MARGRAVE_LEDGER", help="Charge it to this ledger (see 'margrave ledger').", show_default=False
+        ),
+    ] = None,
+    account: Annotated[str | None, typer.Option(help="Whom to charge.", show_default=False)] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The registered data set, as name@version.", show_default=False)
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(help="An id of your own: a retry with it is never charged twice.", show_default=False)
+    ] = None,
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
-    from margrave import pipeline
     from margrave.publish.writing import check_target
 
     if to is not None:
         check_target(to)
     with progress("Measuring") as update:
-        out = pipeline.release(spec, data, seed=seed, progress=update)
+        out = _released(
+            spec, data, ledger, account=account, dataset=dataset, request=request, seed=seed, progress=update
+        )
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
+    with progress("Simulating error bars") as update:
+        out.prepare(update)
     if to is not None:
         with progress("Writing") as update:
             out.save(to, progress=update)
@@ -79,12 +76,26 @@ def release(
         print_json(
             {
                 "private": out.private,
-                "tables": [_frame_json(out.noisy(*margin), margin) for margin in out.plan.spec.margins],
+                "tables": [_frame_json(out.table(*margin), margin) for margin in out.plan.spec.margins],
             }
         )
         return
     for margin in out.plan.spec.margins:
-        print_frame(out.noisy(*margin), ", ".join(margin) or "total")
+        print_frame(out.table(*margin), ", ".join(margin) or "total")
+
+
+def _released(spec: Path, data: str | None, url: str | None, **options: Any) -> Release:
+    """A release, charged to a ledger if one is named."""
+    from margrave import pipeline
+    from margrave.budget.ledger.ledger import opened
+    from margrave.errors import UsageError
+
+    if url is not None:
+        with opened(url) as ledger:
+            return pipeline.release(spec, data, ledger=ledger, **options)
+    if any(options[name] is not None for name in ("account", "dataset", "request")):
+        raise UsageError("an account, a data set or a request is charged to a ledger: name it with --ledger")
+    return pipeline.release(spec, data, seed=options["seed"], progress=options["progress"])
 
 
 def count(

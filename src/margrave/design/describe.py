@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
@@ -74,14 +75,36 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells).rstrip()
 
 
+def _heading(plan: Plan) -> str:
+    cost = approximate(plan.guarantee)
+    return f"Plan: strategy {plan.strategy}, cost {cost}, forecast RMSE {number(plan.rmse)} per cell"
+
+
 def describe(plan: Plan, most: int = 30) -> str:
     """The whole plan as plain text."""
     parts = [
-        f"Plan: strategy {plan.strategy}, cost {approximate(plan.guarantee)}, "
-        f"forecast RMSE {number(plan.rmse)} per cell",
+        _heading(plan),
         plain_table(MEASUREMENT_HEADERS, measurement_rows(plan, most)),
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *Guarantee(plan.guarantee, plan.protection).words(),
         *(f"Warning: {warning}." for warning in plan.warnings),
     ]
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
+
+
+def describe_html(plan: Plan, most: int = 12) -> str:
+    """The plan for a notebook."""
+    words = [*Guarantee(plan.guarantee, plan.protection).words(), *(f"Warning: {text}." for text in plan.warnings)]
+    return (
+        f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
+        f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"
+        f"{html_table(FORECAST_HEADERS, forecast_rows(plan, most))}"
+        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul></div>"
+    )
+
+
+def html_table(headers: Sequence[str], rows: Rows) -> str:
+    """Columns of text as a plain HTML table."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in headers)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

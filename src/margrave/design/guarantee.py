@@ -70,10 +70,12 @@ class Guarantee:
         epsilon = float(epsilon_of(self.cost.rho, _DELTA) if isinstance(self.cost, ZCDP) else self.cost.epsilon)
         if epsilon > 50:
             return "In plain words: almost nothing is guaranteed at this budget."
+        replaced = self.protection.sensitive or self.protection.neighbours == "replace"
+        otherwise = "with other values in its place" if replaced else "without"
         exception = "" if isinstance(self.cost, PureDP) else ", except with the tiny probability δ"
         return (
             f"In plain words: whatever is published was at most {exp(epsilon):.3g} times as likely with your data as "
-            f"without, and at least {exp(-epsilon):.2g} times{exception}."
+            f"{otherwise}, and at least {exp(-epsilon):.2g} times{exception}."
         )
 
 

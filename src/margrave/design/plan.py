@@ -21,7 +21,7 @@ from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.design import strategies
 from margrave.design.accuracy import Accuracy, TableForecast, effective, forecast
 from margrave.design.choices import Strategy
-from margrave.design.describe import describe
+from margrave.design.describe import describe, describe_html
 from margrave.design.spec import Spec
 from margrave.design.strategies import Problem, Shares
 from margrave.errors import RefusedError
@@ -60,6 +60,9 @@ class Plan:
 
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        return describe_html(self)
 
     @property
     def domain(self) -> Domain:
@@ -145,7 +148,8 @@ class Plan:
         if self.strategy not in ("fourier", "efron-stein") or not isinstance(noise, DiscreteLaplace):
             return {}
         number = sum(measurement.query.outputs(self.domain) for measurement in self.measurements)
-        largest = float(noise.scale) * log(number / delta)
+        # Half a count more than the continuous tail bound covers the discrete one: P(|Z| > t) ≤ exp(−(t − ½)/scale).
+        largest = float(noise.scale) * log(number / delta) + 0.5
         # Scales are those of whole-number answers: contrasts, or ∏k_j times the blocks f^S.
         rounding = number if self.strategy == "fourier" else number / 2
         bounds = {}

@@ -74,15 +74,18 @@ def _plain(column: pa.Array) -> pa.Array:
     return column
 
 
-def encode(column: pa.Array, name: str) -> tuple[list[Any], npt.NDArray[np.int64]]:
+def encode(column: pa.Array, name: str) -> tuple[list[Any], npt.NDArray[np.integer[Any]]]:
     """The distinct values of a plain column and the position of each record's value; NULL is one past the last."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     distinct = encoded.dictionary
     values = guarded(distinct.to_pylist, f"column {name!r} cannot be read: it holds dates outside the years 1 to 9999")
     if pa.types.is_float32(distinct.type):
         values = [None if value is None else np.float32(value) for value in values]
-    indices = encoded.indices.cast(pa.int64()).fill_null(len(values)).to_numpy(zero_copy_only=False)
-    return values, indices
+    indices = encoded.indices
+    if indices.null_count:
+        # The position one past the last may not fit the type of the indices.
+        indices = indices.cast(pa.int64()).fill_null(len(values))
+    return values, indices.to_numpy(zero_copy_only=False)
 
 
 def days(column: pa.Array) -> npt.NDArray[np.int64]:

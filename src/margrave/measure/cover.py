@@ -3,53 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from math import prod
+from math import log, prod
+
+import numpy as np
+import numpy.typing as npt
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.errors import RefusedError
 
-MERGED_CELLS = 1 << 14
-"""Wanted margins are merged into wider tables of at most this many cells: one pass over a batch then serves many."""
+BLOCK_ROWS = 1 << 16
+"""Records are counted in blocks of about this many: the codes of a few attributes then fit in a core's cache."""
+
+MERGED_CELLS = 1 << 15
+"""Wanted margins are merged into wider tables of at most this many cells: one pass over a block then serves many."""
 
 MAX_CELLS = 1 << 31
 """Counting more cells than this, in one table or in all, is refused: 16 GiB of counts."""
 
+Flags = npt.NDArray[np.bool_]
 
-@dataclass(frozen=True)
-class Cover:
-    """The tables to count, and blocks of neighbouring attributes whose codes are combined once for all tables."""
-
-    blocks: tuple[Margin, ...]
-    tables: tuple[Margin, ...]
-
-    def parts(self, table: Margin) -> tuple[Margin, ...]:
-        """The table as a sequence of whole blocks and, where only part of a block is in it, single attributes."""
-        inside = set(table)
-        found: list[Margin] = []
-        for block in self.blocks:
-            shared = tuple(name for name in block if name in inside)
-            found += [block] if shared == block else [(name,) for name in shared]
-        return tuple(found)
-
-    @property
-    def steps(self) -> int:
-        """How many passes over a batch the cover takes: one for each part, and one to count."""
-        return sum(len(self.parts(table)) + 1 for table in self.tables)
+_GREEDY_MARGINS = 20_000
 
 
-def cover(domain: Domain, margins: Collection[Margin]) -> Cover:
-    """The cheaper of counting the maximal margins themselves and counting unions of blocks that contain them."""
-    names = domain.margin(name for margin in margins for name in margin)
-    single = Cover(tuple((name,) for name in names), maximal(margins))
-    width = max((len(margin) for margin in margins), default=0)
-    if width < 1 or len(single.tables) < 2:
+def cover(domain: Domain, margins: Collection[Margin]) -> tuple[Margin, ...]:
+    """Tables above all the margins: the cheapest of the maximal margins themselves and of two ways to merge them."""
+    single = maximal(margins)
+    if len(single) < 2:
         return single
+    merge = _greedy if len(single) <= _GREEDY_MARGINS else _by_blocks
+    return min(single, merge(domain, single), key=lambda tables: cost(domain, tables))
+
+
+def cost(domain: Domain, tables: Collection[Margin]) -> float:
+    """Passes over a block: one for each table, and the time to add its cells to those of the blocks before."""
+    return sum(1 + domain.cells(table) / BLOCK_ROWS for table in tables)
+
+
+def _greedy(domain: Domain, margins: Sequence[Margin]) -> tuple[Margin, ...]:
+    """Starts from the largest margin not covered yet, and adds attributes as long as that completes more margins.
+
+    The next attribute is the one that completes most margins for the room it takes, log k.
+    """
+    sizes = [attribute.size for attribute in domain]
+    ordered = sorted(margins, key=lambda margin: (-domain.cells(margin), margin))
+    inside = np.zeros((len(ordered), len(domain)), dtype=bool)
+    for row, margin in enumerate(ordered):
+        inside[row, [domain.position(name) for name in margin]] = True
+    tables = []
+    while len(inside):
+        table = inside[0].copy()
+        missing = (inside & ~table).sum(axis=1)
+        cells = prod(sizes[place] for place in np.flatnonzero(table))
+        while (place := _next(inside[missing == 1], table, sizes, MERGED_CELLS // cells)) is not None:
+            table[place] = True
+            missing -= inside[:, place]
+            cells *= sizes[place]
+        tables.append(tuple(domain.names[place] for place in np.flatnonzero(table)))
+        inside = inside[missing > 0]
+    return maximal(tables)
+
+
+def _next(close: Flags, table: Flags, sizes: Sequence[int], room: int) -> int | None:
+    """The best attribute of at most ``room`` values, where each of the ``close`` margins lacks just one."""
+    gains = (close & ~table).sum(axis=0)
+    places = [place for place in np.flatnonzero(gains).tolist() if sizes[place] <= room]
+    return max(places, key=lambda place: gains[place] / log(sizes[place] + 0.5), default=None)
+
+
+def _by_blocks(domain: Domain, margins: Sequence[Margin]) -> tuple[Margin, ...]:
+    """Unions of blocks of neighbouring attributes: coarser, but quick however many margins there are."""
+    width = max(len(margin) for margin in margins)
+    names = domain.margin(name for margin in margins for name in margin)
     blocks = _blocks(domain, names, MERGED_CELLS ** (1 / width))
     home = {name: block for block in blocks for name in block}
-    merged = Cover(blocks, maximal(_union(domain, margin, home) for margin in single.tables))
-    return min(single, merged, key=lambda choice: choice.steps)
+    return maximal(_union(domain, margin, home) for margin in margins)
 
 
 def _blocks(domain: Domain, names: Margin, limit: float) -> tuple[Margin, ...]:

@@ -33,7 +33,9 @@ class Parquet:
         stored = [name for name in wanted if name not in self.constants]
 
         def opened() -> Any:
-            return pa.parquet.ParquetFile(self.path, read_dictionary=[name for name in stored if name in self.texts])
+            texts = [name for name in stored if name in self.texts]
+            # Buffering ahead would keep all that was read, so that memory would follow the size of the file.
+            return pa.parquet.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False)
 
         with guarded(opened, self.trouble) as file:
             batches = guarded(lambda: file.iter_batches(ROWS, columns=stored), self.trouble)

@@ -76,10 +76,9 @@ class Recoder:
         _check_kind(self.entry, kind)
         signed = self._vectorised(column, kind)
         if signed is None:
-            signed = self._by_value(column)
-        found = {code: int(np.count_nonzero(signed == code)) for code in (MISSING, OUTSIDE, UNDECODABLE)}
+            return self._by_value(column)
         codes = np.maximum(signed, 0).astype(self._type)
-        return Recoded(codes, found[MISSING], found[OUTSIDE], found[UNDECODABLE])
+        return Recoded(codes, *_broken(signed))
 
     def report(self, recoded: Recoded, failures: Failures) -> None:
         """Adds the records that break a rule to the failures of the pass."""
@@ -100,11 +99,14 @@ class Recoder:
         names = (self.entry.missing, self.entry.other)
         return {name: self._labels[name] for name in names if name is not None}
 
-    def _by_value(self, column: pa.Array) -> npt.NDArray[np.int64]:
-        """Codes through the distinct values of the batch."""
+    def _by_value(self, column: pa.Array) -> Recoded:
+        """Codes through the distinct values of the batch: one look-up for each record, straight into the small type."""
         distinct, indices = encode(column, self.entry.name)
-        codes = np.fromiter((self._remember(value) for value in distinct), dtype=np.int64, count=len(distinct))
-        return np.append(codes, self._missing)[indices]
+        signed = np.fromiter((self._remember(value) for value in distinct), dtype=np.int64, count=len(distinct))
+        signed = np.append(signed, self._missing)
+        codes = np.maximum(signed, 0).astype(self._type)[indices]
+        whole = not column.null_count and signed[:-1].min(initial=0) >= 0
+        return Recoded(codes, *((0, 0, 0) if whole else _broken(signed[indices])))
 
     def _remember(self, value: Any) -> int:
         # 1, 1.0 and True are one key of a dictionary; they must not share a code.
@@ -188,6 +190,12 @@ class Recoder:
         codes[codes == OUTSIDE] = self._outside
         codes[missing] = self._missing
         return codes
+
+
+def _broken(signed: npt.NDArray[np.int64]) -> tuple[int, int, int]:
+    """How many records are missing, outside and undecodable without a declared value for that."""
+    missing, outside, undecodable = (int(np.count_nonzero(signed == code)) for code in (MISSING, OUTSIDE, UNDECODABLE))
+    return missing, outside, undecodable
 
 
 def _filled(column: pa.Array, kind: str) -> npt.NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ def read(
     count_column: str | None = None,
     unit_column: str | None = None,
     progress: Progress | None = None,
-) -> Iterator[Coded]:
+) -> Generator[Coded]:
     """Every batch of the source, recoded. Records that do not fit are added to ``failures``; the caller checks."""
     extra = [name for name in (count_column, unit_column) if name is not None]
     wanted = list(dict.fromkeys([*margin, *extra]))
@@ -65,6 +65,51 @@ def read(
         if progress:
             progress(done, total)
         yield Coded(batch.num_rows, codes, weights, units)
+
+
+def blocks(batches: Iterable[Coded], rows: int) -> Iterator[Coded]:
+    """The same records in blocks of at least half of ``rows`` (the last may be smaller): many batches are tiny.
+
+    Units are dropped: who owns a record no longer matters once it is counted.
+    """
+    held: list[Coded] = []
+    size = 0
+    for batch in batches:
+        if not held and batch.rows >= rows // 2:
+            yield batch
+            continue
+        held.append(batch)
+        size += batch.rows
+        if size >= rows:
+            yield _joined(held)
+            held, size = [], 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: list[Coded]) -> Coded:
+    if len(parts) == 1:
+        return parts[0]
+    codes = {name: np.concatenate([part.codes[name] for part in parts]) for name in parts[0].codes}
+    weights = [part.weights for part in parts if part.weights is not None]
+    return Coded(sum(part.rows for part in parts), codes, np.concatenate(weights) if weights else None)
+
+
+def exact_amount(block: Coded) -> int:
+    """How many records a block stands for, without overflow."""
+    weights = block.weights
+    if weights is None:
+        return block.rows
+    if weights.size == 0 or int(weights.max()) <= LARGEST // weights.size:
+        return int(weights.sum())
+    return sum(weights.tolist())
+
+
+def checked_total(total: int) -> int:
+    """The number of all records so far, as long as 64 bits can count them."""
+    if total > LARGEST:
+        raise DataError(f"the counts add up to more than {LARGEST}: the count column cannot be right")
+    return total
 
 
 def _weights(column: pa.Array, name: str, failures: Failures) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from margrave.errors import DataError, UsageError, suggest
+from margrave.measure.databases import DUCKDB, SCHEMES, is_duckdb, open_duckdb, open_postgres
 from margrave.measure.delimited import COMPRESSIONS, SUFFIXES, open_delimited
 from margrave.measure.failures import guarded
 from margrave.measure.files import ROWS, open_arrow, open_parquet
@@ -21,6 +23,7 @@ PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 
 _TOTAL_FILES = 64
+_URL = re.compile(r"[A-Za-z][\w+.-]+:/")
 
 
 class Source(Protocol):
@@ -37,10 +40,11 @@ class Source(Protocol):
 
 
 def open_source(data: Any, base: Path | None = None) -> Source:
-    """The source behind a path, a glob or a table in memory.
+    """The source behind a path, a glob, a database or a table in memory.
 
-    ``data`` is a path (relative to ``base``) of delimited text, Parquet or Arrow files, or any object that speaks the
-    Arrow stream protocol: a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation.
+    ``data`` is a path (relative to ``base``) of delimited text, Parquet or Arrow files; a table in a database, as
+    ``survey.duckdb?table=people`` or ``postgresql://user@host/db?table=people``; or any object that speaks the Arrow
+    stream protocol: a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation.
     """
     if isinstance(data, str | Path):
         return _open_path(data, base or Path())
@@ -58,8 +62,17 @@ def check_columns(source: Source, wanted: Sequence[str]) -> None:
 
 
 def _open_path(data: str | Path, base: Path) -> Source:
-    if "://" in str(data):
-        raise UsageError("data cannot be a URL: run the query yourself and pass its result as an Arrow table or reader")
+    text = str(data)
+    if text.startswith(SCHEMES):
+        return open_postgres(text)
+    if _URL.match(text):
+        # Not repeated: it may hold a password.
+        raise UsageError(
+            "data cannot be a URL of this kind: only postgresql://user@host/db?table=people is known, as text (a Path "
+            "does not keep it whole)"
+        )
+    if is_duckdb(text):
+        return open_duckdb(text, base)
     path = base / data
     if path.is_dir():
         inside = (file for file in path.rglob("*") if file.suffix.lower() in PARQUET and file.is_file())
@@ -92,7 +105,7 @@ def _open_file(path: Path) -> Source:
     inner = suffixes[-2] if last in COMPRESSIONS and len(suffixes) > 1 else last
     if inner in SUFFIXES:
         return open_delimited(path)
-    known = ", ".join([*SUFFIXES, *PARQUET, *ARROW])
+    known = ", ".join([*SUFFIXES, *PARQUET, *ARROW, *DUCKDB])
     packed = ", ".join(COMPRESSIONS)
     raise UsageError(f"{path} has an unknown extension: known are {known}; text may be compressed too ({packed})")
 

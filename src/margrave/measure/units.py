@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack
 from hashlib import blake2b
-from typing import Any
+from itertools import pairwise
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,46 +16,152 @@ import pyarrow as pa
 from margrave.errors import DataError
 from margrave.measure.failures import Failures, guarded
 from margrave.measure.records import Coded
+from margrave.measure.spill import Folder, private_folder
+
+SPILL_BYTES = 1 << 26
+"""Recoded records and their units take at most about this much memory before they are written to a temporary folder."""
 
 _ROWS = 1 << 16
+_PARTS = 64
+_TYPES = "the unit column has different types in different files: convert it to one type"
+_FULL = "the records of all units do not fit in memory, and the temporary folder cannot hold them: set TMPDIR"
 
 
 def bound_units(
-    batches: Iterable[Coded], max_records: int, failures: Failures, key: bytes | None = None
-) -> Iterator[Coded]:
+    batches: Iterable[Coded],
+    max_records: int,
+    failures: Failures,
+    key: bytes | None = None,
+    memory: int | None = None,
+) -> Generator[Coded]:
     """The records with at most ``max_records`` of each unit.
 
     Which ones are kept is decided by a keyed hash of the unit, the record's codes and its number among the unit's
     equal records: uniform, the same for every order of the file, and a function of that unit's own records alone,
-    so that no unit can displace another's. The key is fresh for every call. Holds all records in memory.
+    so that no unit can displace another's. The key is fresh for every call. Records beyond ``memory`` bytes (by
+    default SPILL_BYTES) wait in a private temporary folder, parted by another hash of the unit, and come back one
+    part at a time.
     """
     key = os.urandom(32) if key is None else key
+    memory = SPILL_BYTES if memory is None else memory
     held: list[Coded] = []
-    for batch in batches:
-        if failures:
-            held.clear()
-        else:
+    size = 0
+    with ExitStack() as stack:
+        parts: Parts | None = None
+        for batch in batches:
+            if failures:
+                held.clear()
+                continue
             held.append(batch)
-    if failures or not held:
-        return
-    names = list(held[0].codes)
-    codes = {name: np.concatenate([batch.codes[name] for batch in held]) for name in names}
-    units, ids = _identify([batch.units for batch in held])
+            size += _bytes(batch)
+            if size > memory:
+                parts = parts or Parts(stack.enter_context(private_folder()), stack, key)
+                parts.write(held)
+                size = 0
+        if failures or not (held or parts):
+            return
+        if parts is None:
+            yield from _bounded(_joined(held), max_records, key)
+            return
+        parts.write(held)
+        for records in parts.read():
+            yield from _bounded(records, max_records, key)
+
+
+def _bytes(batch: Coded) -> int:
+    return sum(codes.nbytes for codes in batch.codes.values()) + (0 if batch.units is None else batch.units.nbytes)
+
+
+def _joined(held: list[Coded]) -> Coded:
+    """All batches as one; their units must have one type."""
+    codes = {name: np.concatenate([batch.codes[name] for batch in held]) for name in held[0].codes}
+    units = [batch.units for batch in held if batch.units is not None]
+    if len({str(column.type) for column in units}) > 1:
+        raise DataError(_TYPES)
+    return Coded(sum(batch.rows for batch in held), codes, units=pa.chunked_array(units))
+
+
+def _bounded(records: Coded, max_records: int, key: bytes) -> Iterator[Coded]:
+    units, ids = _identify(records.units)
+    codes = records.codes
     trouble = "the unit column cannot be read: convert it to text or whole numbers"
-    kept = guarded(lambda: _keep(units, ids, [codes[name] for name in names], max_records, key), trouble)
+    kept = guarded(lambda: _keep(units, ids, list(codes.values()), max_records, key), trouble)
     for start in range(0, len(kept), _ROWS):
         part = kept[start : start + _ROWS]
-        yield Coded(len(part), {name: codes[name][part] for name in names})
+        yield Coded(len(part), {name: codes[name][part] for name in codes})
 
 
-def _identify(columns: list[pa.Array | None]) -> tuple[npt.NDArray[np.int64], pa.Array]:
+class Parts:
+    """Records parted by unit in temporary files: each file holds one batch for each part."""
+
+    def __init__(self, folder: Folder, stack: ExitStack, key: bytes) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._key = blake2b(b"parts", key=key, digest_size=32).digest()
+        self._files: list[BinaryIO] = []
+        self._schema: pa.Schema | None = None
+
+    def __repr__(self) -> str:
+        return f"<Parts in {len(self._files)} files>"
+
+    def write(self, held: list[Coded]) -> None:
+        """Takes all batches out of the list, and writes their records to one new file, part by part."""
+        if not held:
+            return
+        records = _joined(held)
+        held.clear()
+        column: Any = records.units
+        units, ids = _identify(column)
+        trouble = "the unit column cannot be read: convert it to text or whole numbers"
+        part = guarded(lambda: self._part(ids), trouble)[units]
+        order = np.argsort(part, kind="stable")
+        table = pa.table({**_numbered(records), "unit": column.combine_chunks()})
+        if self._schema is None:
+            self._schema = table.schema
+        if table.schema != self._schema:
+            raise DataError(_TYPES)
+        ends = np.searchsorted(part[order], np.arange(_PARTS + 1))
+        file = self._stack.enter_context(self._folder.new_file())
+        guarded(lambda: _write(file, table.take(order), ends), _FULL)
+        self._files.append(file)
+
+    def read(self) -> Iterator[Coded]:
+        """Each part with all its records."""
+        readers = [guarded(lambda file=file: pa.ipc.open_file(file), _FULL) for file in self._files]  # type: ignore[misc]
+        for part in range(_PARTS):
+            batches = guarded(lambda part=part: [reader.get_batch(part) for reader in readers], _FULL)  # type: ignore[misc]
+            table = pa.Table.from_batches(batches)
+            if table.num_rows:
+                names = table.schema.names[:-1]
+                codes = {name[1:]: np.asarray(table[name]) for name in names}
+                yield Coded(table.num_rows, codes, units=table["unit"])
+
+    def _part(self, ids: pa.Array) -> npt.NDArray[np.uint8]:
+        digests = bytearray()
+        for start in range(0, len(ids), _ROWS):
+            for unit in ids.slice(start, _ROWS).to_pylist():
+                digests += blake2b(_name(unit), key=self._key, digest_size=1).digest()
+        return np.frombuffer(bytes(digests), dtype=np.uint8) % _PARTS
+
+
+def _numbered(records: Coded) -> dict[str, npt.NDArray[Any]]:
+    """The codes under names that cannot be confused with that of the unit."""
+    return {f"={name}": codes for name, codes in records.codes.items()}
+
+
+def _write(file: BinaryIO, table: pa.Table, ends: npt.NDArray[np.intp]) -> None:
+    """The rows between each two ends as one batch of an Arrow file."""
+    (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    with pa.ipc.new_file(file, table.schema) as writer:
+        for start, stop in pairwise(ends.tolist()):
+            writer.write_batch(batch.slice(start, stop - start))
+    file.flush()
+
+
+def _identify(column: Any) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """For each record the position of its unit among the distinct ids, and those ids."""
-    types = {str(column.type) for column in columns if column is not None}
-    if len(types) > 1:
-        raise DataError("the unit column has different types in different files: convert it to one type")
-    chunks = pa.chunked_array([column for column in columns if column is not None])
     encoded = guarded(
-        lambda: chunks.dictionary_encode().combine_chunks(), "the unit column cannot be read: its type is not supported"
+        lambda: column.dictionary_encode().combine_chunks(), "the unit column cannot be read: its type is not supported"
     )
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
@@ -69,7 +177,8 @@ def _keep(
     if many.size == 0:
         return np.arange(len(units))
     order = many[np.lexsort([*(code[many] for code in reversed(codes)), units[many]])]
-    content = np.column_stack([code[order].astype(np.int64) for code in codes or [units * 0]])
+    # Bytes, not numbers: one byte for each small attribute is an eighth of what a matrix of numbers would take.
+    content = np.column_stack([code[order].reshape(-1, 1).view(np.uint8) for code in codes or [units * 0]])
     ranks = _ranks(units[order], ids, content, key)
     by_rank = order[np.lexsort([ranks[:, 1], ranks[:, 0], units[order]])]
     owner = units[by_rank]
@@ -79,7 +188,7 @@ def _keep(
 
 
 def _ranks(
-    units: npt.NDArray[np.int64], ids: pa.Array, codes: npt.NDArray[np.int64], key: bytes
+    units: npt.NDArray[np.int64], ids: pa.Array, codes: npt.NDArray[np.uint8], key: bytes
 ) -> npt.NDArray[np.uint64]:
     """128-bit keyed hashes of (unit, codes, number among equals) for records sorted by unit and codes."""
     fresh = np.append(True, (units[1:] != units[:-1]) | (codes[1:] != codes[:-1]).any(axis=1))

@@ -6,14 +6,14 @@ follows from these two and is there for the reader's ease.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from margrave.crossing import Answer, Measured
-from margrave.errors import BundleError
+from margrave.errors import BundleError, UsageError
 from margrave.publish.manifest import Checksum, Manifest, manifest_bytes, read_manifest
 from margrave.publish.parts import (
     CUBE,
@@ -23,18 +23,22 @@ from margrave.publish.parts import (
     exact_stems,
     parquet_bytes,
     parts,
+    published_json,
+    published_name,
+    read_bars,
     read_counts,
     read_measurements,
+    read_published,
     table_stems,
 )
-from margrave.publish.reading import MOST_BYTES, Files, opened, safe_name
+from margrave.publish.reading import MOST_BYTES, Files, archived, opened, safe_name
 from margrave.publish.release import Release
 from margrave.publish.report import report_html
-from margrave.publish.writing import File, write_file, write_files
+from margrave.publish.writing import File, is_archive, write_file, write_files
 
 MANIFEST = "release.json"
 REPORT = "report.html"
-_MOST_MANIFEST = 1 << 28
+MOST_MANIFEST = 1 << 28
 
 Progress = Callable[[int, int | None], None]
 
@@ -51,8 +55,9 @@ def save(release: Release, path: str | Path, progress: Progress | None = None) -
     """Write a release to a new folder, or to a new file if the name ends in .zip."""
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
-    created = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
-    total = 3 + 2 * (1 + len(release.plan.exact) + len(release.plan.spec.margins))
+    now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
+    table = 0 if release.publication is None else 1
+    total = 3 + 2 * (1 + table + len(release.plan.exact) + len(release.plan.spec.margins))
     done = 0
 
     def step() -> None:
@@ -61,7 +66,13 @@ def save(release: Release, path: str | Path, progress: Progress | None = None) -
         if progress is not None:
             progress(done, total)
 
-    write_files(target, bundle_files(release, created), step)
+    if release.stored is not None and is_archive(target):
+        write_file(target, release.stored)
+    elif release.stored is not None:
+        with archived(release.stored) as kept:
+            write_files(target, ((name, kept.read(name, MOST_BYTES)) for name in sorted(kept.names)), step)
+    else:
+        write_files(target, bundle_files(release, release.created or now), step)
     return target
 
 
@@ -82,10 +93,18 @@ def bundle_files(release: Release, created: str | None) -> Iterator[File]:
         checksums[name] = Checksum.of(content)
         yield name, content
     in_order = {name: checksums[name] for name in sorted(checksums)}
-    yield MANIFEST, manifest_bytes(release.plan, release.private, created, in_order, _table_list(release))
+    yield MANIFEST, manifest_of(release, created, in_order)
 
 
-def _table_list(release: Release) -> list[dict[str, Any]]:
+def manifest_of(release: Release, created: str | None, files: Mapping[str, Checksum]) -> bytes:
+    """The `release.json` of a release whose other files have the given checksums."""
+    published = None if release.publication is None else published_json(release.publication)
+    tables = table_list(release)
+    return manifest_bytes(release.plan, release.private, created, files, tables, release.ledger, published)
+
+
+def table_list(release: Release) -> list[dict[str, Any]]:
+    """What `release.json` says of each wanted table: its attributes, its size and its files."""
     domain, stems = release.domain, table_stems(release.plan)
     return [
         {"table": list(margin), "cells": domain.cells(margin), "csv": f"{stem}.csv", "parquet": f"{stem}.parquet"}
@@ -108,7 +127,7 @@ def read_bundle(files: Files) -> Bundle:
     """The release in the files of a bundle."""
     if MANIFEST not in files.names:
         raise BundleError(f"there is no {MANIFEST}: this is not a release")
-    manifest = read_manifest(files.read(MANIFEST, _MOST_MANIFEST))
+    manifest = read_manifest(files.read(MANIFEST, MOST_MANIFEST))
     plan = manifest.plan
     outputs = read_measurements(plan, checked(files, manifest, f"{MEASUREMENTS}.parquet"))
     answers = tuple(Answer(one, numbers) for one, numbers in zip(plan.measurements, outputs, strict=True))
@@ -116,7 +135,14 @@ def read_bundle(files: Files) -> Bundle:
     for margin, stem in exact_stems(plan).items():
         name, shape = f"{stem}.parquet", plan.domain.shape(margin)
         exact[margin] = read_counts(checked(files, manifest, name), name, plan.domain.cells(margin)).reshape(shape)
-    return Bundle(Release(plan, Measured(answers, exact, manifest.private)), manifest)
+    kept, bars = None, {}
+    if manifest.published is not None:
+        kept = read_published(plan, manifest.published, checked(files, manifest, published_name(manifest.published)))
+        for margin, stem in table_stems(plan).items():
+            name = f"{stem}.parquet"
+            bars[margin] = read_bars(plan, margin, name, checked(files, manifest, name))
+    measured = Measured(answers, exact, manifest.private)
+    return Bundle(Release(plan, measured, manifest.ledger, kept=kept, bars=bars), manifest)
 
 
 def checked(files: Files, manifest: Manifest, name: str) -> bytes:
@@ -124,9 +150,9 @@ def checked(files: Files, manifest: Manifest, name: str) -> bytes:
     checksum = manifest.files.get(name)
     if checksum is None or not safe_name(name):
         raise BundleError(f"release.json does not list {name!r}, or lists a name that no release has")
-    if not 0 <= checksum.bytes <= MOST_BYTES:
+    if not 0 <= checksum.length <= MOST_BYTES:
         raise BundleError(f"release.json gives {name} an impossible length")
-    content = files.read(name, checksum.bytes)
+    content = files.read(name, checksum.length)
     if Checksum.of(content) != checksum:
         raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
     return content
@@ -141,6 +167,6 @@ def report_of(path: str | Path, out: Path | None = None) -> Path:
             checked(files, bundle.manifest, REPORT)
             return place / REPORT
     if out is None:
-        raise BundleError(f"{place} is one file, with the report inside: name a new file with --out to have it apart")
+        raise UsageError(f"{place} is one file, with the report inside: name a new file with --out to have it apart")
     write_file(out, report_html(bundle.release, bundle.manifest.created).encode())
     return out

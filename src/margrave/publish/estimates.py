@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, sqrt
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
+from margrave.noise.sums import Term, WeightedSum
 
 Where = Mapping[str, str | Sequence[str]]
 """Which records are meant: for each attribute named, a value or several; attributes not named are free."""
@@ -51,6 +53,17 @@ def indicator(domain: Domain, margin: Margin, where: Where) -> NDArray[np.float6
             row[[domain[name].code(value) for value in meant]] = 1
             weights = weights * row.reshape([-1 if a == axis else 1 for a in range(len(margin))])
     return weights
+
+
+def half_width(error: WeightedSum, level: float) -> float:
+    """The half-width of an interval. Many tables of a release have the same error, which is inverted once."""
+    terms = sorted((float(f"{term.weight:.12g}"), term.count, index) for index, term in enumerate(error.terms))
+    return _half_width(tuple(Term(weight, count, error.terms[index].noise) for weight, count, index in terms), level)
+
+
+@lru_cache(maxsize=4096)
+def _half_width(terms: tuple[Term, ...], level: float) -> float:
+    return WeightedSum(terms).half_width(level)
 
 
 def ratio(part: float, whole: float, variance_of_slack: float, half_width: float, level: float) -> Estimate:

@@ -29,9 +29,7 @@ NOT_PRIVATE = (
     "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
     "again and see the exact counts. Use it for experiments only; never publish it."
 )
-COMPOSITION = (
-    "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
-)
+COMPOSITION = "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
 MOST_CELLS = 1 << 28
 _NAME = "release.json"
 
@@ -40,7 +38,7 @@ _NAME = "release.json"
 class Checksum:
     """The length of a file in bytes, and its SHA-256 in hexadecimal digits."""
 
-    bytes: int
+    length: int
     sha256: str
 
     @classmethod
@@ -58,6 +56,8 @@ class Manifest:
     software: str
     files: Mapping[str, Checksum]
     stated: Mapping[str, Any]
+    ledger: Mapping[str, Any] | None = None
+    published: Mapping[str, Any] | None = None
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +70,13 @@ def software_version() -> str:
 
 
 def manifest_bytes(
-    plan: Plan, private: bool, created: str | None, files: Mapping[str, Checksum], tables: Sequence[Mapping[str, Any]]
+    plan: Plan,
+    private: bool,
+    created: str | None,
+    files: Mapping[str, Checksum],
+    tables: Sequence[Mapping[str, Any]],
+    ledger: Mapping[str, Any] | None = None,
+    published: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The content of `release.json`."""
     found: dict[str, Any] = {"format": FORMAT, "version": VERSION, "software": f"margrave {software_version()}"}
@@ -81,14 +87,17 @@ def manifest_bytes(
         found["warning"] = NOT_PRIVATE
     if created is not None:
         found["created"] = created
+    if ledger is not None:
+        found["ledger"] = dict(ledger)
     found |= {
         "guarantee": guarantee_json(plan),
-        "composition": COMPOSITION,
+        "composition": composition(ledger),
         "spec": plan.spec.public_dict(),
         "plan": plan_json(plan),
         "events": [measurement_json(one) for one in plan.measurements],
+        "published": None if published is None else dict(published),
         "tables": list(tables),
-        "files": {name: {"bytes": one.bytes, "sha256": one.sha256} for name, one in files.items()},
+        "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in files.items()},
     }
     return _canonical(found | {"digest": _digest(found)})
 
@@ -96,6 +105,7 @@ def manifest_bytes(
 def read_manifest(content: bytes) -> Manifest:
     """The inverse of `manifest_bytes`. Unknown formats and versions are refused, and so is any change."""
     found = _parse(content)
+    check_version(content)
     digest = found.pop("digest", None)
     if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
         raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
@@ -107,8 +117,10 @@ def read_manifest(content: bytes) -> Manifest:
             private=_is(found["private"], bool),
             created=None if created is None else _is(created, str),
             software=_is(found["software"], str),
-            files={name: Checksum(_is(one["bytes"], int), _is(one["sha256"], str)) for name, one in found["files"].items()},
+            files={name: _checksum(one) for name, one in found["files"].items()},
             stated=_is(found["guarantee"], dict),
+            ledger=_ledger(found.get("ledger")),
+            published=None if found["published"] is None else _is(found["published"], dict),
         )
     except BundleError:
         raise
@@ -119,7 +131,7 @@ def read_manifest(content: bytes) -> Manifest:
 
 
 def _parse(content: bytes) -> dict[str, Any]:
-    """The JSON object, once it is known to be a release of a version that is understood."""
+    """The JSON object, once it is known to be that of a release."""
     try:
         found = json.loads(content.decode())
     except (ValueError, RecursionError):
@@ -129,11 +141,19 @@ def _parse(content: bytes) -> dict[str, Any]:
     number = found.get("version")
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise BundleError(f"{_NAME} does not say which version of the format it has")
+    return found
+
+
+def check_version(content: bytes) -> None:
+    """Refuse a release of a newer format version; what is not readable at all is left to others to report."""
+    try:
+        number = _parse(content)["version"]
+    except BundleError:
+        return
     if number > VERSION:
         raise BundleError(
             f"the release has format version {number} and this Margrave reads up to {VERSION}: use a newer Margrave"
         )
-    return found
 
 
 def _is(value: Any, kind: type) -> Any:
@@ -142,9 +162,36 @@ def _is(value: Any, kind: type) -> Any:
     return value
 
 
+def composition(ledger: Mapping[str, Any] | None) -> str:
+    """What is known of other releases from the same data."""
+    if ledger is None:
+        return COMPOSITION
+    return (
+        f"Tracked: this release is part of what the ledger {ledger['id']} counts for the data set {ledger['dataset']}, "
+        f"charged by entry {ledger['entry']}. Its public statement says what all of it costs together."
+    )
+
+
+def _ledger(value: Any) -> Mapping[str, Any] | None:
+    """Where the release was charged, as `Release.ledger` holds it."""
+    if value is None:
+        return None
+    kinds = {"id": str, "dataset": str, "entry": int, "hash": str, "time": str}
+    if _is(value, dict).keys() != kinds.keys():
+        raise TypeError
+    return {name: _is(value[name], kind) for name, kind in kinds.items()}
+
+
+def _checksum(value: Mapping[str, Any]) -> Checksum:
+    return Checksum(_is(value["bytes"], int), _is(value["sha256"], str))
+
+
 def _canonical(value: Mapping[str, Any]) -> bytes:
     """One text for one value, in the order it was built."""
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    try:
+        return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:
+        raise BundleError("a name or a value holds half a character, which is no text: no bundle can hold it") from None
 
 
 def _digest(value: Mapping[str, Any]) -> str:
@@ -209,6 +256,8 @@ def _check_plan(plan: Plan) -> None:
     sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]
     if max(sizes) > MOST_CELLS:
         raise BundleError("the release has a table that is too large to be read")
+    if len({type(one.noise) for one in plan.measurements}) > 1:
+        raise BundleError("the release mixes two kinds of noise, which none does")
     for one in plan.measurements:
         one.query.shape(plan.domain)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.design.describe import name_of
 from margrave.design.plan import Plan
-from margrave.errors import BundleError
+from margrave.errors import BundleError, MargraveError
+from margrave.publish.microdata import columns, counts_of
+from margrave.reconstruct.published import Published, used_domain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from margrave.publish.release import Release
+    from margrave.publish.release import Bars, Release
 
 ANY = "*"
 """The value of an attribute that a cell does not depend on."""
@@ -29,6 +31,8 @@ DECIMALS = 6
 """Derived numbers are rounded to so many decimals; the measurements, from which they follow, are whole."""
 
 MEASUREMENTS = "measurements"
+MICRODATA = "microdata"
+FITTED = "fitted"
 CUBE = "cube.csv"
 _NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
 
@@ -65,6 +69,63 @@ def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
         yield name, _arrow(_cells(release.plan.domain, margin), {"count": counts.ravel()})
     for margin, name in table_stems(release.plan).items():
         yield name, table_part(release, margin)
+    if release.publication is not None:
+        yield published_part(release, release.publication)
+
+
+def published_part(release: Release, published: Published) -> tuple[str, pa.Table]:
+    """The published table itself: as records where it is whole, otherwise cell by cell."""
+    import pyarrow as pa
+
+    if published.whole:
+        return MICRODATA, pa.table(columns(published, release.plan.spec.codebook))
+    domain = published.domain
+    return FITTED, _arrow(_cells(domain, domain.names), {"count": published.table.ravel()})
+
+
+def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Published:
+    """The published table from its file, and from what `release.json` says of it."""
+    domain = used_domain(plan)
+    try:
+        rows, rounding = int(said["rows"]), str(said["rounding"])
+        changes = {domain.margin(row["table"]): float(row["largest"]) for row in said["changes"]}
+        about = (str(said["method"]), rounding, changes, tuple(map(str, said["notes"])))
+    except (KeyError, TypeError, ValueError, MargraveError):
+        raise BundleError("release.json does not say how the published table was made") from None
+    name = f"{FITTED if rounding == 'none' else MICRODATA}.parquet"
+    if rounding == "none":
+        counts = read_parquet(content, name, domain.cells(), ["count"]).column("count").to_numpy()
+        return Published(domain, counts.reshape(domain.shape()), *about)
+    table = read_parquet(content, name, rows, domain.names)
+    values = {attribute: table.column(attribute).to_pylist() for attribute in domain.names}
+    return Published(domain, counts_of(domain, plan.spec.codebook, values), *about)
+
+
+def published_name(said: Mapping[str, Any]) -> str:
+    """The file that holds the published table."""
+    return f"{FITTED if said.get('rounding') == 'none' else MICRODATA}.parquet"
+
+
+def published_json(published: Published) -> dict[str, Any]:
+    """What `release.json` says of the published table."""
+    return {
+        "method": published.method,
+        "rounding": published.rounding,
+        "rows": int(published.table.sum()) if published.whole else published.table.size,
+        "changes": [{"table": list(m), "largest": round(c, DECIMALS)} for m, c in published.changes.items()],
+        "notes": list(published.notes),
+    }
+
+
+def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
+    """The standard errors and the half-widths of a published table, from its file."""
+    labels = [column(label, margin) for label in ("count", "std_error", "high")]
+    table = read_parquet(content, name, plan.spec.domain.cells(margin), labels)
+    try:
+        count, error, high = (np.asarray(table.column(label).to_numpy(), dtype=np.float64) for label in labels)
+    except (ValueError, TypeError):
+        raise BundleError(f"{name} must hold numbers") from None
+    return error, high - count
 
 
 def table_part(release: Release, margin: Margin) -> pa.Table:
@@ -180,9 +241,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(
-        table, sink, compression="snappy", version="2.6", store_schema=False, write_page_checksum=True
-    )
+    parquet.write_table(table, sink, compression="snappy", version="2.6", store_schema=False, write_page_checksum=True)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
@@ -233,5 +292,4 @@ def _rounded(values: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers as they are; others to a few decimals, and never minus zero."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
-    rounded: NDArray[np.float64] = np.round(values.astype(np.float64), DECIMALS) + 0.0
-    return rounded
+    return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0, dtype=np.float64)

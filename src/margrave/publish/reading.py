@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +47,17 @@ def opened(path: Path) -> Iterator[Files]:
         archive = zipfile.ZipFile(path)
     except _DAMAGED:
         raise BundleError(f"{path} is neither the folder nor the .zip file of a release") from None
+    with archive:
+        yield _Archive(archive, _archive_names(archive))
+
+
+@contextmanager
+def archived(content: bytes) -> Iterator[Files]:
+    """The files of a bundle that is one archive in memory."""
+    try:
+        archive = zipfile.ZipFile(BytesIO(content))
+    except _DAMAGED:
+        raise BundleError("the archive of a release is damaged") from None
     with archive:
         yield _Archive(archive, _archive_names(archive))
 
@@ -126,7 +138,7 @@ def _archive_names(archive: zipfile.ZipFile) -> frozenset[str]:
         raise BundleError("the archive would unpack to more than 4 GiB: it is refused")
     names: set[str] = set()
     for entry in entries:
-        if entry.is_dir() and safe_name(f"{entry.filename}x.x"):
+        if entry.filename.endswith("/") and safe_name(f"{entry.filename}x.x"):
             continue
         _check_entry(entry)
         if entry.filename in names:

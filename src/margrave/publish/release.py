@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from math import sqrt
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +16,69 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Measured
+from margrave.design.guarantee import approximate
 from margrave.design.plan import Plan
 from margrave.errors import UsageError
-from margrave.publish.estimates import Estimate, Where, indicator, margin_of, ratio
+from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
+from margrave.publish.microdata import frame
+from margrave.reconstruct.bootstrap import Simulated, replicates, simulate
 from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.published import Published, publish, publishable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The standard error and the half-width of the interval, for each cell of a table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A finished release. It holds nothing confidential: only the plan without [data], and noisy whole numbers."""
+    """A finished release. It holds nothing confidential: only the plan without [data], and noisy whole numbers.
+
+    ``ledger`` says where the release was charged, if anywhere: the ledger's ``id``, the ``dataset``, the ``entry`` and
+    its ``hash`` and ``time``. ``stored`` is the bundle, as an archive, that a ledger keeps of it: what is saved is this
+    one. ``kept`` is the published table, and ``bars`` the standard errors and 95 % half-widths of its tables, where
+    they were read from a bundle; otherwise they are computed when first needed.
+    """
 
     plan: Plan
     measured: Measured
+    ledger: Mapping[str, Any] | None = None
+    stored: bytes | None = None
+    kept: Published | None = None
+    bars: Mapping[Margin, Bars] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", replace(self.plan, spec=self.plan.spec.without_data()))
+
+    def __repr__(self) -> str:
+        private = "private" if self.private else "NOT PRIVATE: the noise comes from a seed"
+        return f"Release({len(self.plan.spec.margins)} tables, {approximate(self.plan.guarantee)}, {private})"
+
+    def _repr_html_(self) -> str:
+        from margrave.publish.notebook import release_html
+
+        return release_html(self)
+
+    def save(self, path: str | Path, *, progress: Callable[[int, int | None], None] | None = None) -> Path:
+        """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md)."""
+        from margrave.publish import bundle
+
+        return bundle.save(self, path, progress)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """The release in a bundle."""
+        from margrave.publish import bundle
+
+        return bundle.load(path)
+
+    @property
+    def created(self) -> str | None:
+        """When a release was charged to a ledger; None without one."""
+        return None if self.ledger is None else str(self.ledger["time"])
 
     @property
     def domain(self) -> Domain:
@@ -56,13 +104,59 @@ class Release:
         counts = self.fit.margin(measured)
         return counts if self.plan.encoding is None else self.plan.encoding.decode(margin, counts)
 
+    @cached_property
+    def publication(self) -> Published | None:
+        """The full table that is published; None where tables are published as they are measured, unbiased."""
+        return self.kept if self.kept is not None else publish(self.plan, self.fit)
+
+    @cached_property
+    def simulated(self) -> Simulated | None:
+        """Simulations of the published table, for its error bars; None where it is too large to be simulated."""
+        return self._simulate(None)
+
+    def _simulate(self, progress: Callable[[int, int | None], None] | None) -> Simulated | None:
+        if self.publication is None or not replicates(self.publication):
+            return None
+        return simulate(self.plan, self.fit, self.publication, progress)
+
+    def prepare(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Do now what takes a while and would otherwise be done when first needed: the simulations of error bars."""
+        if not self.bars and "simulated" not in self.__dict__:
+            self.__dict__["simulated"] = self._simulate(progress)
+
     def published(self, margin: Margin) -> NDArray[np.float64] | NDArray[np.int64]:
-        """The published counts of a margin."""
-        return self.unbiased(margin)
+        """The published counts of a margin: of any attributes together where there is a published table."""
+        return self.unbiased(margin) if self.publication is None else self.publication.margin(margin)
 
     def table(self, *names: str, level: float = 0.95) -> pd.DataFrame:
         """The published table of some attributes: one row a cell, with its standard error and interval."""
-        return self.noisy(*names, level=level)
+        margin = self.domain.margin(names)
+        if self.publication is None:
+            return self.noisy(*names, level=level)
+        self.unbiased(margin)  # Refuses attributes about which the release says nothing.
+        frame = Table(self.domain, margin, self.published(margin)).to_pandas()
+        errors, widths = self._published_errors(margin, level)
+        counts = frame["count"]
+        return frame.assign(std_error=errors, low=np.maximum(counts - widths, 0), high=counts + widths)
+
+    def _published_errors(self, margin: Margin, level: float) -> Bars:
+        """Root mean squared error and half-width of each published cell; without simulation, of the unbiased one."""
+        if level == 0.95 and margin in self.bars:
+            return self.bars[margin]
+        if self.simulated is None:
+            return self._cell_errors(margin, level)
+        return self.simulated.cell_errors(margin, level)
+
+    def microdata(self, *, labels: bool = False, fill: bool = False) -> pd.DataFrame:
+        """Synthetic records whose tables are the published tables.
+
+        ``labels``: words for people in place of values. ``fill``: a further column ``<name>_drawn`` for each attribute
+        in bins, with numbers drawn evenly inside the bin.
+        """
+        if self.publication is None:
+            raise UsageError(f"this release has no microdata: {publishable(self.plan)}")
+        seed = sha256(self.publication.table.tobytes()).hexdigest()
+        return frame(self.publication, self.plan.spec.codebook, labels=labels, fill=fill, seed=seed)
 
     def noisy(self, *names: str, level: float = 0.95) -> pd.DataFrame:
         """The unbiased table of some attributes: one row a cell, with its standard error and interval."""
@@ -78,7 +172,7 @@ class Release:
         units = np.eye(cells) if self.plan.encoding is not None else np.eye(1, cells)
         errors = [self.plan.linear_noise(margin, unit) for unit in units]
         std_errors = np.array([sqrt(error.variance) for error in errors])
-        widths = np.array([error.half_width(level) for error in errors])
+        widths = np.array([half_width(error, level) for error in errors])
         return np.broadcast_to(std_errors, cells).copy(), np.broadcast_to(widths, cells).copy()
 
     def query(self, where: Where, *, minus: Where | None = None, among: Where | None = None) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.table import Table
-from margrave.budget.units import ApproxDP, Budget, budget_from_dict
+from margrave.budget.units import ZCDP, ApproxDP, Budget, budget_from_dict
 from margrave.design.describe import name_of
 from margrave.design.target import amount
 from margrave.errors import BundleError, MargraveError, VerificationError
-from margrave.publish.bundle import MANIFEST, Bundle, checked, read_bundle
-from margrave.publish.manifest import guarantee_json, software_version
+from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, Bundle, checked, manifest_of, read_bundle
+from margrave.publish.manifest import check_version, guarantee_json, software_version
 from margrave.publish.parts import CUBE, DECIMALS, column, csv_bytes, cube_rows, parts, read_parquet, table_stems
 from margrave.publish.reading import Files, opened
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CLOSE = 1e-6
+_ROOM = Fraction(1, 10**6)
 _MANY = 10
 """Tables of up to so many attributes are compared on every margin that they could share with another."""
 
@@ -48,11 +50,12 @@ def verify(path: str | Path, progress: Progress | None = None) -> Verified:
     with opened(Path(path)) as files:
         if MANIFEST not in files.names:
             raise BundleError(f"{path}: there is no {MANIFEST}, so this is not a release")
+        check_version(files.read(MANIFEST, MOST_MANIFEST))
         try:
             return _verify(files, progress)
-        except BundleError as error:
-            if "newer Margrave" in str(error):
-                raise
+        except VerificationError:
+            raise
+        except MargraveError as error:
             raise VerificationError(str(error)) from None
 
 
@@ -60,6 +63,7 @@ def _verify(files: Files, progress: Progress | None) -> Verified:
     bundle = read_bundle(files)
     _check_files(files, bundle, progress)
     _check_guarantee(bundle)
+    _check_manifest(files, bundle)
     tables = _check_parts(files, bundle)
     margins = _check_agreement(bundle.release.domain, tables)
     return Verified(
@@ -89,16 +93,32 @@ def _check_guarantee(bundle: Bundle) -> None:
         raise VerificationError(f"{MANIFEST} does not state the guarantee for groups of 2, 5 and 10")
     for size, budget in derived["groups"].items():
         _same_budget(f"the guarantee for groups of {size}", groups[size], budget)
-    same_software = bundle.manifest.software == f"margrave {software_version()}"
-    for key in ("neighbours", "unit", *(["words"] if same_software else [])):
+    for key in ("neighbours", "unit", *(["words"] if _same_software(bundle) else [])):
         if stated.get(key) != derived[key]:
-            raise VerificationError(f"{MANIFEST} states {key} {stated.get(key)!r} where the events give {derived[key]!r}")
+            raise VerificationError(
+                f"{MANIFEST} states {key} {stated.get(key)!r} where the events give {derived[key]!r}"
+            )
     protection, spec = plan.protection, plan.spec
     sensitive = spec.sensitive if plan.encoding is None else plan.encoding.margin(spec.sensitive)
     if (protection.neighbours, protection.sensitive) != (spec.neighbours, sensitive):
         raise VerificationError(f"{MANIFEST}: the plan protects something else than its spec asks for")
-    if type(plan.guarantee) is type(spec.budget) and amount(plan.guarantee) > amount(spec.budget):
+    room = 1 + (_ROOM if isinstance(plan.guarantee, ApproxDP) else 0)
+    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
+    if same_unit and amount(plan.guarantee) > room * amount(spec.budget):
         raise VerificationError(f"the events cost {plan.guarantee}, more than the budget of {spec.budget}")
+
+
+def _same_software(bundle: Bundle) -> bool:
+    """Whether this very version wrote the bundle, so that its words, too, must be the ones it would write."""
+    return bundle.manifest.software == f"margrave {software_version()}"
+
+
+def _check_manifest(files: Files, bundle: Bundle) -> None:
+    """Nothing else stands in `release.json` than what follows from the release."""
+    release, manifest = bundle.release, bundle.manifest
+    expected = manifest_of(release, manifest.created, manifest.files)
+    if _same_software(bundle) and files.read(MANIFEST, MOST_MANIFEST) != expected:
+        raise VerificationError(f"{MANIFEST} says something that does not follow from the release")
 
 
 def _same_budget(what: str, stated: Any, derived: Mapping[str, str]) -> None:
@@ -107,8 +127,11 @@ def _same_budget(what: str, stated: Any, derived: Mapping[str, str]) -> None:
     except (MargraveError, AttributeError, TypeError, ValueError):
         raise VerificationError(f"{MANIFEST}: {what} is not readable") from None
     # A conversion to (ε, δ) goes through floating point, which other versions may round elsewhere.
-    room = _CLOSE if isinstance(expected, ApproxDP) else 0
-    if type(found) is not type(expected) or abs(amount(found) - amount(expected)) > room * amount(expected):
+    room = _ROOM if isinstance(expected, ApproxDP) else 0
+    pairs = [(amount(found), amount(expected))]
+    if isinstance(found, ApproxDP) and isinstance(expected, ApproxDP):
+        pairs.append((found.delta, expected.delta))
+    if type(found) is not type(expected) or any(abs(one - other) > room * other for one, other in pairs):
         raise VerificationError(f"{MANIFEST} states {what} as {found}; the events give {expected}")
 
 
@@ -159,19 +182,20 @@ def _first_difference(values: Any, wanted: Any) -> int | None:
 
 
 def _check_agreement(domain: Domain, tables: Sequence[tuple[Margin, str, pa.Table]]) -> int:
-    """Tables that share a margin agree on it, published and unbiased, down to the total. Returns how many were shared."""
+    """Tables that share a margin agree on it, published and unbiased, down to the total. Counts those margins."""
     shared = set()
+    others = [margin for margin, _, _ in tables]
     for kind in ("count", "unbiased"):
-        seen: dict[Margin, tuple[str, NDArray[Any]]] = {}
+        seen: dict[Margin, tuple[str, NDArray[Any], int]] = {}
         for margin, stem, table in tables:
             numbers = Table(domain, margin, table.column(column(kind, margin)).to_numpy())
-            for below in _shared(margin, [other for other, _, _ in tables]):
+            for below in _shared(margin, others):
                 sums = numbers.project(below).counts
-                if below not in seen:
-                    seen[below] = stem, sums
-                    continue
-                shared.add(below)
-                _agree(below, kind, (stem, sums), seen[below], domain.cells(margin))
+                first, expected, cells = seen.setdefault(below, (stem, sums, numbers.counts.size))
+                if first != stem:
+                    shared.add(below)
+                    if not _agree(sums, expected, cells + numbers.counts.size):
+                        raise VerificationError(f"{stem} and {first} disagree about {name_of(below)} ({kind})")
     return len(shared)
 
 
@@ -183,11 +207,8 @@ def _shared(margin: Margin, others: Sequence[Margin]) -> Iterator[Margin]:
     yield from dict.fromkeys(tuple(name for name in margin if name in other) for other in others)
 
 
-def _agree(
-    below: Margin, kind: str, one: tuple[str, NDArray[Any]], other: tuple[str, NDArray[Any]], cells: int
-) -> None:
-    (name, sums), (first, expected) = one, other
-    whole = sums.dtype.kind == "i" and expected.dtype.kind == "i"
-    room = 0.0 if whole else 2 * cells * 10.0**-DECIMALS
-    if not np.allclose(sums, expected, rtol=0 if whole else 1e-9, atol=room):
-        raise VerificationError(f"{name} and {first} disagree about {name_of(below)} ({kind})")
+def _agree(sums: NDArray[Any], expected: NDArray[Any], cells: int) -> bool:
+    """Whole counts agree exactly; others up to the rounding of the cells that were added."""
+    if sums.dtype.kind == "i" and expected.dtype.kind == "i":
+        return np.array_equal(sums, expected)
+    return np.allclose(sums, expected, rtol=1e-9, atol=cells * 10.0**-DECIMALS)

@@ -8,8 +8,10 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from margrave.errors import BundleError, UsageError
 
@@ -65,6 +67,8 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BundleError(f"{path} cannot be written ({error.strerror or error}): nothing is left behind") from None
+    except UnicodeEncodeError:
+        raise BundleError(f"{path} cannot be written: a name or a value in the spec holds half a character") from None
 
 
 @contextmanager
@@ -96,18 +100,30 @@ def _write_folder(folder: Path, files: Iterable[File], done: Step) -> int:
 
 
 def _write_archive(path: Path, files: Iterable[File], done: Step) -> int:
-    written = 0
     with path.open("xb") as handle:
-        with zipfile.ZipFile(handle, "w") as archive:
-            for name, content in files:
-                entry = zipfile.ZipInfo(name, _NO_CLOCK)
-                entry.external_attr = _ORDINARY_FILE
-                entry.create_system = 3
-                archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
-                written += 1
-                done()
+        written = _pack(handle, files, done)
         handle.flush()
         os.fsync(handle.fileno())
+    return written
+
+
+def archive_bytes(files: Iterable[File]) -> bytes:
+    """The files of a bundle as one archive in memory."""
+    buffer = BytesIO()
+    _pack(buffer, files, lambda: None)
+    return buffer.getvalue()
+
+
+def _pack(handle: BinaryIO, files: Iterable[File], done: Step) -> int:
+    written = 0
+    with zipfile.ZipFile(handle, "w") as archive:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, _NO_CLOCK)
+            entry.external_attr = _ORDINARY_FILE
+            entry.create_system = 3
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+            written += 1
+            done()
     return written
 
 

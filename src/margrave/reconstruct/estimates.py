@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,10 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
 
 Floats = NDArray[np.float64]
+Possible = NDArray[np.bool_]
+"""Which cells of the full table may hold records."""
+Progress = Callable[[float], None]
+"""Is told, from time to time, the gap or the risk that has been reached."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +57,13 @@ class Estimates:
     def exact(self, margin: Margin) -> bool:
         """Whether a residual is known without noise."""
         return self.variances.get(margin) == 0.0
+
+    def independent(self) -> Floats:
+        """The product of the one-way tables, each made positive: what is believed where nothing was measured."""
+        table = np.full(self.domain.shape(), max(self.total, 1e-9))
+        for axis, attribute in enumerate(self.domain):
+            mean = self.total / attribute.size
+            residual = self.values.get((attribute.name,), np.zeros(attribute.size))
+            counts = np.maximum(residual + mean, 0.01 * mean + 1e-12)
+            table *= (counts / counts.sum()).reshape([-1 if other == axis else 1 for other in range(len(self.domain))])
+        return table

@@ -13,20 +13,22 @@ Where unmeasured residuals leave many optima, the one reached from the product o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrave.reconstruct.estimates import Estimates, Floats
+from margrave.reconstruct.entropy import Path
+from margrave.reconstruct.entropy import applies as path_applies
+from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
 from margrave.reconstruct.spectrum import Spectrum
-
-Possible = NDArray[np.bool_]
-Progress = Callable[[float], None]
 
 _RELAXATION = 1.6
 _CHECK = 20
+_SMALL = 4096
+"""Up to this many cells the method is quick from any start; beyond, the entropic path leads near the optimum first."""
+_WORK = 100_000_000
+"""Cells times iterations, at most."""
+_STAGES = 10
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,23 @@ def least_squares(
     possible: Possible | None = None,
     *,
     tolerance: float = 1e-5,
-    most: int = 4000,
     progress: Progress | None = None,
 ) -> LeastSquares:
-    """Solve until the gap is below ``tolerance · max(1, misfit)`` or after ``most`` iterations, whichever is first."""
+    """Solve until the gap is below ``tolerance · max(1, misfit)``, or as far as the permitted work goes."""
     spectrum = Spectrum.of(estimates, fix_total=True)
     allowed = np.ones(estimates.domain.shape(), dtype=bool) if possible is None else possible
-    total = estimates.total
-    cells = np.where(allowed, independent(estimates), 0.0)
-    best = _certify(spectrum, allowed, total, cells, np.zeros_like(cells), 0)
-    if total == 0.0:
-        return best
-    multipliers = np.zeros_like(cells)
+    total, cells = estimates.total, _start(estimates, possible)
+    slope = spectrum.slope(cells)
+    best = _certify(spectrum, allowed, total, cells, slope, 0)
+    if total == 0.0:  # only the empty table is left
+        return LeastSquares(best.table, best.misfit, 0.0, best.violation, 0)
     penalty = _first_penalty(spectrum)
+    # On non-empty cells the slope is level at the optimum, and what it has beyond that elsewhere is the multiplier.
+    multipliers = np.where(allowed, -np.maximum(slope - float((slope * cells).sum()) / total, 0.0) / penalty, 0.0)
+    most = int(np.clip(_WORK // cells.size, 60, 4000))
     for iteration in range(1, most + 1):
-        turned = spectrum.transform.forward(cells - multipliers)
-        weighed = (spectrum.finite * spectrum.centre + penalty * turned) / (spectrum.finite + penalty)
-        smooth = spectrum.transform.backward(np.where(spectrum.exact, spectrum.centre, weighed))
         before = cells
+        smooth = _weigh(spectrum, cells - multipliers, penalty)
         mixed = _RELAXATION * smooth + (1 - _RELAXATION) * before
         cells = np.where(allowed, np.maximum(mixed + multipliers, 0.0), 0.0)
         multipliers = multipliers + mixed - cells
@@ -75,21 +76,26 @@ def least_squares(
                 progress(best.gap)
             if best.gap <= tolerance * max(1.0, best.misfit) and best.violation <= tolerance:
                 break
-            change = _balance(smooth - cells, cells - before, penalty, iteration)
+            change = _balance(smooth - cells, cells - before, iteration)
             penalty, multipliers = penalty * change, multipliers / change
     return best
 
 
-def independent(estimates: Estimates) -> Floats:
-    """The product of the one-way tables, each made positive: the start, and the completion of what is not measured."""
-    domain = estimates.domain
-    table = np.full(domain.shape(), max(estimates.total, 1e-9))
-    for axis, attribute in enumerate(domain):
-        residual = estimates.values.get((attribute.name,), np.zeros(attribute.size))
-        counts = np.maximum(residual + estimates.total / attribute.size, 0.01 * estimates.total / attribute.size + 1e-12)
-        shares = counts / counts.sum()
-        table *= shares.reshape([-1 if other == axis else 1 for other in range(len(domain))])
-    return table
+def _start(estimates: Estimates, possible: Possible | None) -> Floats:
+    """Independence, or for a large table the end of the path that leads from there towards the optimum."""
+    if estimates.domain.cells() > _SMALL and path_applies(estimates):
+        path = Path(estimates, possible)
+        kappa = path.first_kappa()
+        return [path.solve(kappa * 0.5**stage) for stage in range(_STAGES)][-1]
+    table = estimates.independent()
+    return table if possible is None else np.where(possible, table, 0.0)
+
+
+def _weigh(spectrum: Spectrum, table: Floats, penalty: float) -> Floats:
+    """The table that is best for the misfit plus ½·penalty times the squared distance from the given one."""
+    turned = spectrum.transform.forward(table)
+    weighed = (spectrum.finite * spectrum.centre + penalty * turned) / (spectrum.finite + penalty)
+    return spectrum.transform.backward(np.where(spectrum.exact, spectrum.centre, weighed))
 
 
 def _first_penalty(spectrum: Spectrum) -> float:
@@ -97,10 +103,10 @@ def _first_penalty(spectrum: Spectrum) -> float:
     return float(np.exp(np.log(weights).mean())) if weights.size else 1.0
 
 
-def _balance(primal: Floats, dual: Floats, penalty: float, iteration: int) -> float:
+def _balance(primal: Floats, dual: Floats, iteration: int) -> float:
     """How to change the penalty so that both residuals shrink together; ever more gently, so that it settles."""
     most = 1.0 + 10.0 / (1.0 + iteration / (4.0 * _CHECK))
-    ratio = np.sqrt(np.linalg.norm(primal) / max(np.linalg.norm(dual), 1e-300))
+    ratio = np.sqrt(float(np.linalg.norm(primal)) / max(float(np.linalg.norm(dual)), 1e-300))
     return float(np.clip(ratio, 1 / most, most)) if np.isfinite(ratio) and ratio > 0 else 1.0
 
 
@@ -127,5 +133,3 @@ def _better(old: LeastSquares, new: LeastSquares) -> LeastSquares:
     bound = max(old.misfit - old.gap, new.misfit - new.gap)
     kept = new if new.misfit <= old.misfit or new.violation < old.violation else old
     return LeastSquares(kept.table, kept.misfit, max(kept.misfit - bound, 0.0), kept.violation, new.iterations)
-
-

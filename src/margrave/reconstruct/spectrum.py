@@ -14,12 +14,9 @@ from functools import cached_property
 from math import prod, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from margrave.algebra.domain import Margin
 from margrave.reconstruct.estimates import Estimates, Floats
-
-_GROUP = 16
-"""Neighbouring axes are transformed by one matrix up to this size: fewer passes over the table."""
 
 
 def cosines(size: int) -> Floats:
@@ -35,25 +32,28 @@ class Transform:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self._matrices: list[Floats] = []
-        for size in shape:
-            basis = cosines(size)
-            if self._matrices and len(self._matrices[-1]) * size <= _GROUP:
-                self._matrices[-1] = np.kron(self._matrices[-1], basis)
-            else:
-                self._matrices.append(basis)
+        self._matrices = [cosines(size) for size in shape]
 
     def forward(self, table: Floats) -> Floats:
-        """Coordinates of a table. Each step turns the first axes and moves them last, so that all come round."""
-        for matrix in self._matrices:
-            table = (matrix @ table.reshape(len(matrix), -1)).T
-        return np.ascontiguousarray(table).reshape(self.shape)
+        """Coordinates of a table. Each step turns the first axis and moves it last, so that all come round."""
+        return self._round(table, self._matrices)
 
     def backward(self, coordinates: Floats) -> Floats:
         """The table with the given coordinates."""
-        for matrix in self._matrices:
-            coordinates = (matrix.T @ coordinates.reshape(len(matrix), -1)).T
-        return np.ascontiguousarray(coordinates).reshape(self.shape)
+        return self._round(coordinates, [matrix.T for matrix in self._matrices])
+
+    def _round(self, values: Floats, matrices: list[Floats]) -> Floats:
+        scale = 1.0
+        for matrix in matrices:
+            values = values.reshape(len(matrix), -1)
+            if len(matrix) == 2:  # additions alone are faster than a product with so small a matrix
+                turned = np.empty((values.shape[1], 2))
+                np.add(values[0], values[1], out=turned[:, 0])
+                np.subtract(values[0], values[1], out=turned[:, 1])
+                values, scale = turned, scale * sqrt(0.5)
+            else:
+                values = np.ascontiguousarray((matrix @ values).T)
+        return values.reshape(self.shape) * scale
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Spectrum:
         return cls(Transform(shape), centre, weights)
 
     @cached_property
-    def exact(self) -> Floats:
-        """True where the coordinate is known."""
+    def exact(self) -> NDArray[np.bool_]:
+        """Where the coordinate is known."""
         return np.isinf(self.weights)
 
     @cached_property
@@ -98,6 +98,10 @@ class Spectrum:
         """½ Σ λ (coordinates − centre)² over what is measured with noise: half a χ² of the measured dimension."""
         return 0.5 * float((self.finite * (coordinates - self.centre) ** 2).sum())
 
+    def slope(self, table: Floats) -> Floats:
+        """The gradient of the misfit at a table."""
+        return self.transform.backward(self.finite * (self.transform.forward(table) - self.centre))
+
     def violation(self, coordinates: Floats) -> float:
         """The largest error of an exactly known coordinate."""
         return float(np.abs(np.where(self.exact, coordinates - self.centre, 0.0)).max())
@@ -108,8 +112,3 @@ def _turned(value: Floats) -> Floats:
     for axis, size in enumerate(value.shape):
         value = np.moveaxis(np.tensordot(cosines(size)[1:], value, axes=(1, axis)), 0, axis)
     return value
-
-
-def positions(estimates: Estimates, margin: Margin) -> tuple[slice, ...]:
-    """Where the coordinates of a residual lie."""
-    return tuple(slice(1, None) if name in margin else slice(0, 1) for name in estimates.domain.names)

@@ -1,0 +1,18 @@
+"""The ledger, a privacy bank: data sets with caps, accounts with grants, and an append-only journal of every charge.
+
+values    what a ledger is told: notions of privacy, data sets, requests
+journal   entries, each with the hash of the one before
+totals    what charges cost together
+records   what follows from the journal
+rules     what each entry does, and when it is refused
+store     where it is kept: `sqlite` or `postgres`
+ledger    the ledger itself
+check     everything recomputed from the journal
+words     the journal, and the public statement, for people
+"""
+
+from margrave.budget.ledger.check import Checked, verify
+from margrave.budget.ledger.ledger import Ledger
+from margrave.budget.ledger.values import Charge, DataSetName, Head, Notion, Request
+
+__all__ = ["Charge", "Checked", "DataSetName", "Head", "Ledger", "Notion", "Request", "verify"]

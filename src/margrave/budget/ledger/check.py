@@ -1,0 +1,123 @@
+"""Everything recomputed from the journal, and compared with what the ledger says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from margrave.budget.ledger.journal import digest
+from margrave.budget.ledger.ledger import Ledger, chain
+from margrave.budget.ledger.records import Asked, Tip, View, encode
+from margrave.budget.ledger.rules import apply
+from margrave.budget.ledger.store import Session
+from margrave.budget.ledger.values import Head
+from margrave.errors import MargraveError, VerificationError
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity."""
+
+    place: str
+    head: Head
+    release: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found to be in order."""
+
+    head: Head
+    entries: int
+    records: int
+    bundles: int
+    published: int
+
+
+def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
+    """Check the chain, every balance, every stored answer, and bundles elsewhere; names the first difference."""
+    check_pages = getattr(ledger.store, "check_pages", None)
+    if check_pages is not None:
+        check_pages()
+    with ledger.store.reading() as session:
+        view = recomputed(session)
+        tip = view.get(Tip)
+        if tip is None:
+            raise VerificationError("the journal is empty")
+        records = _check_state(session, view)
+        bundles = _check_bundles(session, view)
+        published = 0
+        for one in against:
+            _check_published(session, view, tip, one)
+            published += 1
+    return Checked(Head(tip.ledger, tip.number, tip.hash), tip.number, records, bundles, published)
+
+
+def recomputed(session: Session) -> View:
+    """The records that follow from the journal alone."""
+    view = View()
+    for entry, stored in chain(session):
+        try:
+            apply(view, entry, stored)
+        except MargraveError as error:
+            raise VerificationError(f"entry {entry.number} breaks a rule: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
+            raise VerificationError(f"entry {entry.number} is not that of a ledger") from None
+    return view
+
+
+def _check_state(session: Session, view: View) -> int:
+    missing = dict(view.changes)
+    for key, text in session.all_state():
+        record = missing.pop(key, None)
+        if record is None:
+            raise VerificationError(f"the ledger keeps a record {key!r} that does not follow from its journal")
+        expected = encode(record)
+        if text != expected:
+            raise VerificationError(f"the ledger keeps {key!r} as {_short(text)}; the journal gives {_short(expected)}")
+    if missing:
+        raise VerificationError(f"the ledger lacks the record {min(missing)!r} that follows from its journal")
+    return len(view.changes)
+
+
+def _check_bundles(session: Session, view: View) -> int:
+    """Every committed answer is there, unchanged; no other one is."""
+    wanted = {one.bundle for one in view.changes.values() if isinstance(one, Asked) and one.bundle is not None}
+    stored = {key for (key,) in session.rows("SELECT DISTINCT digest FROM ledger_bundle")}
+    if stored - wanted:
+        raise VerificationError(f"the ledger keeps an answer {min(stored - wanted)[:16]}… that no entry commits")
+    for key in sorted(wanted):
+        if digest(session.bundle(key)) != key:
+            raise VerificationError(f"the stored answer {key[:16]}… is missing or was changed")
+    return len(wanted)
+
+
+def _check_published(session: Session, view: View, tip: Tip, one: Published) -> None:
+    """A bundle was charged here: the ledger still has the entry, and the commit of this very release."""
+    if one.head.ledger != tip.ledger:
+        raise VerificationError(f"{one.place} was charged to another ledger ({one.head.ledger})")
+    row = session.entry(one.head.number)
+    if row is None:
+        raise VerificationError(
+            f"{one.place} was charged by entry {one.head.number}, and the ledger ends at entry {tip.number}: it was "
+            "truncated, or restored from an older backup"
+        )
+    if row[2] != one.head.hash:
+        raise VerificationError(
+            f"{one.place} was charged by entry {one.head.number}, and the ledger has another entry of that number: it "
+            "was restored from an older backup and then used again"
+        )
+    committed = (
+        asked.status == "committed" and asked.release == one.release
+        for asked in view.changes.values()
+        if isinstance(asked, Asked) and asked.number == one.head.number
+    )
+    if not any(committed):
+        raise VerificationError(
+            f"{one.place} was charged by entry {one.head.number}, and the ledger has no commit of this release: it was "
+            "truncated, restored from an older backup, or the bundle was changed"
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]}…"

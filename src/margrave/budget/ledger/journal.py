@@ -1,0 +1,75 @@
+"""The journal: numbered entries, each of which holds the hash of the one before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from margrave.errors import VerificationError
+
+KINDS = ("open", "dataset", "account", "grant", "end", "reserve", "commit", "void")
+START = "0" * 64
+"""What stands for the hash of the entry before the first."""
+
+_FIELDS = {"body", "kind", "number", "previous", "time"}
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """One text for one JSON value: sorted keys, no spaces, plain ASCII."""
+    return _encoder.encode(value)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return sha256(content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry. ``time`` is UTC in ISO 8601, ``previous`` the hash of the entry before it."""
+
+    number: int
+    time: str
+    kind: str
+    body: Mapping[str, Any]
+    previous: str
+
+    @property
+    def text(self) -> str:
+        """What is stored, and what is hashed."""
+        return canonical(
+            {
+                "body": self.body,
+                "kind": self.kind,
+                "number": self.number,
+                "previous": self.previous,
+                "time": self.time,
+            }
+        )
+
+
+def hash_of(text: str) -> str:
+    return digest(text.encode())
+
+
+def read_entry(number: int, text: str, stored_hash: str, previous: str) -> Entry:
+    """The entry that a text holds, once it is known to be the one that was written after ``previous``."""
+    if not isinstance(text, str) or hash_of(text) != stored_hash:
+        raise VerificationError(f"entry {number} was changed after it was written: its hash does not fit")
+    try:
+        value = json.loads(text)
+        good = value.keys() == _FIELDS and value["number"] == number and value["kind"] in KINDS
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        good = False
+    if not good:
+        raise VerificationError(f"entry {number} is not that of a ledger")
+    entry = Entry(**value)
+    if entry.previous != previous:
+        raise VerificationError(f"entry {number} does not follow entry {number - 1}: the chain is broken between them")
+    return entry

@@ -1,0 +1,382 @@
+"""The ledger: what may be spent on which data by whom, and an account of all that was."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from margrave.budget.ledger.journal import START, Entry, digest, hash_of, read_entry
+from margrave.budget.ledger.records import (
+    FIXED,
+    Asked,
+    DataSet,
+    Question,
+    Record,
+    Tip,
+    View,
+    budget_json,
+    decode,
+    encode,
+)
+from margrave.budget.ledger.rules import apply, need_account, need_dataset, need_reserved, payers
+from margrave.budget.ledger.store import Session, Store
+from margrave.budget.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
+from margrave.budget.units import Budget
+from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
+
+Clock = Callable[[], datetime]
+
+PATIENCE = timedelta(minutes=1)
+"""Clocks of several machines may differ by so much; one that stands further back is refused."""
+
+_MOST_RECENT = 1000
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """A ledger in a store. Open one with `Ledger.open`, make one with `Ledger.create`."""
+
+    def __init__(self, store: Store, clock: Clock = _now) -> None:
+        self.store = store
+        self._clock = clock
+        self._fixed: dict[str, Record] = {}
+        self._recent: dict[str, tuple[str, Record]] = {}
+
+    @classmethod
+    def open(cls, url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+        """The ledger in a SQLite file (a path) or in a PostgreSQL database (``postgresql://…``)."""
+        return opened(url, wait=wait, clock=clock)
+
+    @classmethod
+    def create(cls, url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+        """A new, empty ledger."""
+        ledger = cls(open_store(url, create=True, wait=wait), clock)
+        try:
+            ledger.store.migrate()
+            with ledger.store.writing() as session:
+                view = ledger._view(session)
+                if view.get(Tip) is not None:
+                    raise LedgerError(f"there is a ledger in {ledger.store} already")
+                ledger._append(session, view, "open", {"format": 1, "ledger": secrets.token_hex(16)})
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def register(
+        self,
+        dataset: DataSetName | str,
+        notion: Notion,
+        cap: Budget | None = None,
+        *,
+        most: Budget | None = None,
+        disjoint: bool = False,
+    ) -> None:
+        """Register a version of a data set, with whom it protects. Versions share one cap unless ``disjoint``.
+
+        ``cap`` is what may be spent in all; a further version under the same cap leaves it out. ``most`` is the
+        highest cost of one request. ``disjoint`` declares that nobody in this version is in another one.
+        """
+        named = dataset if isinstance(dataset, DataSetName) else DataSetName.parse(dataset)
+        body = {"name": named.name, "version": named.version, "notion": notion.to_json(), "disjoint": disjoint}
+        self._write("dataset", {**body, "cap": budget_json(cap), "most": budget_json(most)})
+
+    def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
+        """Add an analyst, perhaps as a member of an organisation, or an organisation."""
+        self._write("account", {"name": name, "type": kind, "organisation": organisation})
+
+    def grant(
+        self,
+        account: str,
+        dataset: str,
+        amount: Budget,
+        *,
+        starts: str | None = None,
+        expires: str | None = None,
+        most: Budget | None = None,
+    ) -> None:
+        """Let an account spend up to ``amount`` on a data set, from a day on and until it expires at another's start.
+
+        Grants at first hand together stay within the cap. A member of an organisation spends from the organisation's
+        grant; a grant of the member's own is a further limit. A grant is renewed by one that starts when it expires.
+        """
+        body = {"account": account, "dataset": dataset, "amount": budget_json(amount), "starts": starts}
+        self._write("grant", {**body, "expires": expires, "most": budget_json(most)})
+
+    def end_grant(self, account: str, dataset: str) -> None:
+        """End the grants of an account now. What was not spent can be granted anew."""
+        self._write("end", {"account": account, "dataset": dataset})
+
+    def reserve(self, request: Request) -> Charge:
+        """Charge a request before any data is opened, or find its stored answer, or take it up where it was left."""
+        dataset = str(request.dataset)
+        with self.store.writing() as session:
+            view = self._view(session, self._expected(request))
+            data, account = need_dataset(view, dataset), need_account(view, request.account)
+            different = data.notion.difference(request.notion)
+            if different is not None:
+                raise RefusedError(
+                    f"{dataset} is registered with another notion of privacy. They differ in {different}"
+                )
+            asked = _earlier(view, request)
+            if asked is not None:
+                return self._charge(session, view, request, asked)
+            body: dict[str, Any] = {
+                "request": request.id or _new_id(view),
+                "dataset": dataset,
+                "account": account.name,
+                "question": request.question,
+                "cost": budget_json(request.cost),
+                "title": request.title,
+                "mechanisms": list(request.mechanisms),
+                "exact": [list(margin) for margin in request.exact],
+            }
+            head = self._append(session, view, "reserve", body)
+            reserved = need_reserved(view, body["request"])
+        return Charge(reserved.id, request.dataset, head, reserved.time)
+
+    def commit(self, charge: Charge, content: bytes, release: str) -> bytes:
+        """Close a request with its answer, and give back the answer to publish.
+
+        ``release`` is the identity of the release in ``content``, a SHA-256. What comes back is the stored answer:
+        another one, if the same question was answered meanwhile.
+        """
+        check_digest("the identity of a release", release)
+        with self.store.writing() as session:
+            asked, view = self._asked(session, charge)
+            if asked.status == "committed":
+                return _content(session, asked)
+            need_reserved(view, asked.id)
+            question = view.get(Question, asked.dataset, asked.question)
+            first = view.get(Asked, question.answered) if question and question.answered else None
+            body: dict[str, Any] = {"request": asked.id, "bundle": digest(content), "release": release}
+            if first is not None:
+                content = _content(session, first)
+                body |= {"bundle": first.bundle, "release": first.release}
+            self._append(session, view, "commit", body, (str(body["bundle"]), content))
+        return content
+
+    def void(self, charge: Charge, *, touched: bool, reason: str = "") -> None:
+        """Give a request up. Once data may have been touched, the charge stays: even a failure tells something."""
+        with self.store.writing() as session:
+            asked, view = self._asked(session, charge)
+            self._append(session, view, "void", {"request": asked.id, "charged": touched, "reason": reason})
+
+    @property
+    def head(self) -> Head:
+        """Where the ledger stands."""
+        with self.store.reading() as session:
+            tip = _tip(View(session.state))
+            return Head(tip.ledger, tip.number, tip.hash)
+
+    def entries(self) -> Iterator[tuple[Entry, str]]:
+        """All entries with their hashes, each checked against the one before."""
+        with self.store.reading() as session:
+            yield from chain(session)
+
+    def records(self, kind: type[Record]) -> list[Any]:
+        """All records of a kind, by key."""
+        with self.store.reading() as session:
+            return [decode(key, text) for key, text in session.state_of(kind.kind)]
+
+    def only_dataset(self, named: DataSetName | str | None) -> DataSetName:
+        """The data set that is named, or, if none is, the only one there is."""
+        if named is not None:
+            return named if isinstance(named, DataSetName) else DataSetName.parse(named)
+        known = self.records(DataSet)
+        if len(known) != 1:
+            names = ", ".join(one.name for one in known) or "none yet"
+            raise UsageError(f"say which registered data set this is (there are: {names})")
+        return DataSetName.parse(known[0].name)
+
+    def _expected(self, request: Request) -> Iterable[str]:
+        """The records that a request will need, as far as can be told: reading them at once saves round trips."""
+        dataset = str(request.dataset)
+        keys = [f"dataset/{dataset}", f"account/{request.account}", f"question/{dataset}/{request.question}"]
+        if request.id is not None:
+            keys.append(f"request/{request.id}")
+        data, account = self._fixed.get(keys[0]), self._fixed.get(keys[1])
+        if data is not None and account is not None:
+            pool = data.pool  # type: ignore[attr-defined]
+            keys += [f"pool/{pool}", *(f"grants/{pool}/{payer}" for payer in payers(account))]  # type: ignore[arg-type]
+        return keys
+
+    def _view(self, session: Session, keys: Iterable[str] = ()) -> View:
+        """The records as they stand when writing begins, the end of the journal being where they say it is."""
+        view = View(session.state)
+        missing = ["tip"]
+        for key in keys:
+            if key in self._fixed:
+                view.records[key] = self._fixed[key]
+            else:
+                missing.append(key)
+        found, last = session.begin(missing)
+        for key in missing:
+            view.records[key] = record = self._decoded(key, found[key]) if key in found else None
+            if record is not None and key.startswith(FIXED):
+                self._fixed[key] = record
+        tip = view.get(Tip)
+        if (None if tip is None else (tip.number, tip.hash)) != last:
+            raise VerificationError(
+                "the end of the journal is not where the ledger stood: entries were removed or added by other means; "
+                "see 'margrave ledger verify'"
+            )
+        return view
+
+    def _decoded(self, key: str, text: str) -> Record:
+        """A record from its text, which is most often the one that was written last."""
+        known = self._recent.get(key)
+        return known[1] if known is not None and known[0] == text else decode(key, text)
+
+    def _asked(self, session: Session, charge: Charge) -> tuple[Asked, View]:
+        keys = [f"request/{charge.request}"]
+        known = self._recent.get(keys[0])
+        if known is not None and isinstance(known[1], Asked):
+            keys.append(f"question/{known[1].dataset}/{known[1].question}")
+        view = self._view(session, keys)
+        asked = view.get(Asked, charge.request)
+        if asked is None:
+            raise VerificationError(
+                f"the ledger has no request {charge.request}, which it charged before: it was truncated or restored"
+            )
+        return asked, view
+
+    def _charge(self, session: Session, view: View, request: Request, asked: Asked) -> Charge:
+        head = Head(_tip(view).ledger, asked.number, asked.hash)
+        content = _content(session, asked) if asked.status == "committed" else None
+        return Charge(asked.id, request.dataset, head, asked.time, content)
+
+    def _write(self, kind: str, body: Mapping[str, Any]) -> None:
+        with self.store.writing() as session:
+            self._append(session, self._view(session), kind, body)
+
+    def _append(
+        self,
+        session: Session,
+        view: View,
+        kind: str,
+        body: Mapping[str, Any],
+        bundle: tuple[str, bytes] | None = None,
+    ) -> Head:
+        tip = view.get(Tip)
+        number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
+        entry = Entry(number, self._time(tip), kind, body, previous)
+        text = entry.text
+        entry_hash = hash_of(text)
+        apply(view, entry, entry_hash)
+        state = {key: encode(one) for key, one in view.changes.items()}
+        session.append((number, text, entry_hash), state, bundle)
+        if len(self._recent) > _MOST_RECENT:
+            self._recent.clear()
+        self._recent.update((key, (text, view.changes[key])) for key, text in state.items())
+        return Head(_tip(view).ledger, number, entry_hash)
+
+    def _time(self, tip: Tip | None) -> str:
+        """The time, which never runs back: a clock set back would revive what has expired."""
+        now = self._clock().astimezone(UTC)
+        text = _iso(now)
+        if tip is None or tip.time <= text:
+            return text
+        if tip.time > _iso(now + PATIENCE):
+            raise RefusedError(
+                f"the clock stands at {text}, before the last entry of the ledger ({tip.time}): set the clock right"
+            )
+        return tip.time
+
+
+def _iso(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _tip(view: View) -> Tip:
+    found = view.get(Tip)
+    if found is None:
+        raise LedgerError("the ledger is empty: its making was interrupted; remove it and make it again")
+    return found
+
+
+def _new_id(view: View) -> str:
+    """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
+    return f"r{_tip(view).number:09}-{secrets.token_hex(8)}"
+
+
+def _earlier(view: View, request: Request) -> Asked | None:
+    """The request that already answers this one, or that is this one; None if it is new."""
+    dataset = str(request.dataset)
+    asked = view.get(Asked, request.id) if request.id is not None else None
+    if asked is not None:
+        if (asked.dataset, asked.account, asked.question) != (dataset, request.account, request.question):
+            raise UsageError(f"the request id {asked.id} was used for another question: a new question needs a new id")
+        if asked.status == "void":
+            raise RefusedError(f"the request {asked.id} was given up after data may have been touched: use a new id")
+        return asked
+    question = view.get(Question, dataset, request.question)
+    if question is None:
+        return None
+    if question.answered is not None:
+        return view.get(Asked, question.answered)
+    unfinished = question.unfinished.get(request.account) if request.id is None else None
+    return view.get(Asked, unfinished) if unfinished is not None else None
+
+
+def _content(session: Session, asked: Asked) -> bytes:
+    content = session.bundle(asked.bundle or "")
+    if digest(content) != asked.bundle:
+        raise VerificationError(f"the stored answer to the request {asked.id} is missing or was changed")
+    return content
+
+
+def chain(session: Session) -> Iterator[tuple[Entry, str]]:
+    """All entries with their hashes, each checked against the one before."""
+    previous = START
+    for expected, (number, text, stored) in enumerate(session.journal(), start=1):
+        if number != expected:
+            raise VerificationError(f"entry {expected} is missing from the journal")
+        yield read_entry(number, text, stored, previous), stored
+        previous = stored
+
+
+def opened(url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+    """The ledger at a path or URL."""
+    ledger = Ledger(open_store(url, wait=wait), clock)
+    try:
+        ledger.store.check_schema()
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def open_store(url: str | Path, *, create: bool = False, wait: float | None = None) -> Store:
+    """The store that a path or URL names."""
+    text = str(url)
+    options: dict[str, Any] = {} if wait is None else {"wait": wait}
+    scheme: Literal["postgresql", "sqlite"] | str = text.partition(":")[0] if ":" in text else "sqlite"
+    if scheme in ("postgresql", "postgres"):
+        from margrave.budget.ledger.postgres import PostgresStore
+
+        return PostgresStore(text, **options)
+    if "://" in text and scheme != "sqlite":
+        raise UsageError("a ledger is a file, or a PostgreSQL database named by postgresql://…")
+    from margrave.budget.ledger.sqlite import SqliteStore
+
+    path = text.removeprefix("sqlite:").removeprefix("//") if text.startswith("sqlite:") else text
+    return SqliteStore(Path(path), create=create, **options)

@@ -1,0 +1,190 @@
+"""What several charges cost together, kept as exact sums, and whether they stay within a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from margrave.budget.accountant import compose, rho_within
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.errors import RefusedError
+
+MOST_KINDS = 32
+"""So many different pure costs are remembered one by one, for the composition that looks at each."""
+MOST_EVENTS = 512
+_LONGEST = 2048
+_COARSE = 1 << 256
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The sums of some charges from which any composition follows.
+
+    ``epsilon`` and ``squares`` are Σε and Σε² of the pure ones, ``rho`` is Σρ of the zCDP ones, ``approx`` and
+    ``delta`` are Σε and Σδ of the (ε, δ) ones. ``pure`` says how often each pure ε, as text, was spent, or is None once
+    there were too many different ones.
+    """
+
+    pure: Mapping[str, int] | None = field(default_factory=dict, hash=False)
+    epsilon: Fraction = _ZERO
+    squares: Fraction = _ZERO
+    rho: Fraction = _ZERO
+    approx: Fraction = _ZERO
+    delta: Fraction = _ZERO
+
+    @property
+    def empty(self) -> bool:
+        return not (self.epsilon or self.rho or self.approx)
+
+    def plus(self, cost: Budget, times: int = 1) -> Totals:
+        """The totals with one more charge; with ``times`` = -1, with one less."""
+        match cost:
+            case PureDP(epsilon):
+                return Totals(
+                    _counted(self.pure, str(epsilon), times),
+                    _short(self.epsilon + times * epsilon),
+                    _short(self.squares + times * epsilon * epsilon),
+                    self.rho,
+                    self.approx,
+                    self.delta,
+                )
+            case ZCDP(rho):
+                return replace(self, rho=_short(self.rho + times * rho))
+            case ApproxDP(epsilon, delta):
+                approx, delta = _short(self.approx + times * epsilon), _short(self.delta + times * delta)
+                return replace(self, approx=approx, delta=delta)
+
+    def minus(self, cost: Budget) -> Totals:
+        """The totals without a charge that was taken back."""
+        return self.plus(cost, -1)
+
+    def to_json(self) -> dict[str, Any]:
+        numbers = {name: str(getattr(self, name)) for name in _SUMS if getattr(self, name)}
+        if self.pure is None:
+            return numbers | {"pure": None}
+        if self.pure:
+            return numbers | {"pure": self.pure}
+        return numbers
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Totals:
+        numbers = {name: _fraction(value[name]) for name in _SUMS if name in value}
+        return cls(value.get("pure", {}), **numbers)
+
+
+_SUMS = ("epsilon", "squares", "rho", "approx", "delta")
+
+
+def _counted(pure: Mapping[str, int] | None, epsilon: str, times: int) -> Mapping[str, int] | None:
+    if pure is None:
+        return None
+    found = dict(pure)
+    found[epsilon] = found.get(epsilon, 0) + times
+    if found[epsilon] <= 0:
+        del found[epsilon]
+    return found if len(found) <= MOST_KINDS else None
+
+
+def _short(number: Fraction) -> Fraction:
+    """The number itself, or, if it takes thousands of bits to write, a larger one that does not."""
+    if number.denominator.bit_length() <= _LONGEST:
+        return number
+    return Fraction(ceil(number * _COARSE), _COARSE)
+
+
+def _fraction(text: str) -> Fraction:
+    above, _, below = text.partition("/")
+    return Fraction(int(above), int(below or 1))
+
+
+def fits(spent: Totals, limit: Budget) -> bool:
+    """Whether charges stay within a limit, by the best composition known for its unit."""
+    match limit:
+        case PureDP(epsilon):
+            return not (spent.rho or spent.approx) and spent.epsilon <= epsilon
+        case ZCDP(rho):
+            return not spent.approx and spent.rho + spent.squares / 2 <= rho
+        case ApproxDP(epsilon, delta):
+            if _easily_fits(spent, limit):
+                return True
+            found = epsilon_at(spent, delta)
+            return found is not None and found <= epsilon
+
+
+def _easily_fits(spent: Totals, limit: ApproxDP) -> bool:
+    """A sufficient condition that needs no conversion beyond one that is remembered."""
+    if spent.delta > limit.delta:
+        return False
+    if not spent.rho and spent.approx + spent.epsilon <= limit.epsilon:
+        return True
+    if spent.approx:
+        return False
+    try:
+        return spent.rho + spent.squares / 2 <= rho_within(limit.epsilon, limit.delta)
+    except RefusedError:
+        return False
+
+
+def epsilon_at(spent: Totals, delta: Fraction) -> Fraction | None:
+    """The least ε known so that the charges together are (ε, δ)-differentially private; None where δ is too small."""
+    rest = delta - spent.delta
+    candidates = [] if spent.rho else [spent.epsilon]
+    if rest > 0:
+        if spent.rho or spent.squares:
+            candidates.append(_epsilon([ZCDP(spent.rho + spent.squares / 2)], rest))
+        if spent.rho and spent.epsilon:
+            candidates.append(spent.epsilon + _epsilon([ZCDP(spent.rho)], rest))
+        if spent.pure and not spent.rho and sum(spent.pure.values()) <= MOST_EVENTS:
+            candidates.append(_epsilon(_listed(spent.pure), rest))
+    if rest < 0 or not candidates:
+        return None
+    return spent.approx + min(candidates)
+
+
+def _listed(pure: Mapping[str, int]) -> list[Budget]:
+    return [PureDP(_fraction(text)) for text, times in pure.items() for _ in range(times)]
+
+
+def _epsilon(costs: list[Budget], delta: Fraction) -> Fraction:
+    together = compose(costs, delta)
+    assert isinstance(together, ApproxDP)
+    return together.epsilon
+
+
+def together(spent: Totals, limit: Budget) -> Budget | None:
+    """The charges as one budget in the unit of a limit; None where nothing was spent, or the unit cannot hold it."""
+    if spent.empty:
+        return None
+    match limit:
+        case PureDP():
+            return PureDP(spent.epsilon) if not (spent.rho or spent.approx) else None
+        case ZCDP():
+            return ZCDP(spent.rho + spent.squares / 2) if not spent.approx else None
+        case ApproxDP(_, delta):
+            found = epsilon_at(spent, delta)
+            return None if not found else ApproxDP(found, delta)
+
+
+def left(spent: Totals, limit: Budget) -> Fraction:
+    """How much of the ε or ρ of a limit is left, in the sense that its unit composes."""
+    used = together(spent, limit)
+    return amount(limit) - (amount(used) if used is not None else _ZERO)
+
+
+def amount(budget: Budget) -> Fraction:
+    """The ρ or ε of a budget."""
+    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+
+
+def same_unit(one: Budget, other: Budget) -> bool:
+    return type(one) is type(other)
+
+
+def no_more(one: Budget, other: Budget) -> bool:
+    """Whether a budget is within another of the same unit, in ε (or ρ) and in δ."""
+    deltas = (one.delta <= other.delta) if isinstance(one, ApproxDP) and isinstance(other, ApproxDP) else True
+    return same_unit(one, other) and amount(one) <= amount(other) and deltas

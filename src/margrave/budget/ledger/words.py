@@ -1,0 +1,214 @@
+"""The journal for people: what each entry means, and the public statement of all that was released from a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from margrave.budget.ledger.journal import Entry
+from margrave.budget.ledger.ledger import Ledger, chain
+from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_budget
+from margrave.budget.ledger.rules import need_dataset, need_members, need_pool
+from margrave.budget.ledger.totals import epsilon_at, together
+from margrave.budget.ledger.values import Notion
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.errors import UsageError
+
+_DELTA = Fraction(1, 10**9)
+
+
+def brief(budget: Budget | Mapping[str, str] | None) -> str:
+    """A budget in a few digits."""
+    match budget:
+        case None:
+            return "nothing"
+        case PureDP(epsilon):
+            return f"ε = {float(epsilon):.6g}"
+        case ApproxDP(epsilon, delta):
+            return f"ε = {float(epsilon):.6g}, δ = {float(delta):.6g}"
+        case ZCDP(rho):
+            return f"ρ = {float(rho):.6g}"
+    return brief(read_budget(budget))
+
+
+def sentence(entry: Entry) -> str:
+    """What an entry did, in words."""
+    body = entry.body
+    match entry.kind:
+        case "open":
+            return f"The ledger {body['ledger']} was opened."
+        case "dataset":
+            return _registered(body)
+        case "account":
+            kind = "the organisation" if body["type"] == "organisation" else "the analyst"
+            member = f", a member of {body['organisation']}," if body["organisation"] else ""
+            return f"An account for {kind} {body['name']}{member} was added."
+        case "grant":
+            return _granted(body)
+        case "end":
+            return f"The grant of {body['account']} from {body['dataset']} was ended."
+        case "reserve":
+            named = f" ({body['title']})" if body["title"] else ""
+            return (
+                f"{body['account']} asked {body['dataset']} {len(body['mechanisms'])} noisy questions{named} and was "
+                f"charged {brief(body['cost'])}, before the data was opened. Request {body['request']}."
+            )
+        case "commit":
+            return f"The request {body['request']} was answered; its bundle is kept as {body['bundle'][:12]}…."
+        case _:
+            why = f" ({body['reason']})" if body["reason"] else ""
+            stays = (
+                "data may have been touched, so its charge stays" if body["charged"] else "its charge was given back"
+            )
+            return f"The request {body['request']} was given up{why}; {stays}."
+
+
+def _registered(body: Mapping[str, Any]) -> str:
+    people = "about people in no other version, with a cap of its own" if body["disjoint"] else "under one cap by name"
+    cap = f" of {brief(body['cap'])} in all" if body["cap"] else ", that of its earlier versions"
+    most = f", at most {brief(body['most'])} for one request" if body["most"] else ""
+    return f"The data set {body['name']}@{body['version']} was registered, {people}{cap}{most}."
+
+
+def _granted(body: Mapping[str, Any]) -> str:
+    since = f" from {body['starts']}" if body["starts"] else ""
+    until = f" until {body['expires']}" if body["expires"] else ""
+    most = f", at most {brief(body['most'])} for one request" if body["most"] else ""
+    return f"{body['account']} may spend {brief(body['amount'])} on {body['dataset']}{since}{until}{most}."
+
+
+def notion_words(notion: Notion) -> Iterator[str]:
+    """Whom a data set protects, in sentences. The unit's column is not named: it is not public."""
+    unit = "one record" if notion.unit is None else f"one unit, which owns at most {notion.records} records"
+    if notion.sensitive:
+        yield f"Protected: the value of {', '.join(notion.sensitive)} in {unit}, and nothing else."
+    elif notion.neighbours == "replace":
+        yield f"Protected: everything about {unit}, as if another had taken its place; not how many there are."
+    else:
+        yield f"Protected: everything about {unit}, also whether it is in the data."
+    if notion.facts:
+        yield f"Held exact, and not protected (neighbours are induced, {notion.induced}): {'; '.join(notion.facts)}."
+    else:
+        yield "No public facts are held exact."
+
+
+@dataclass(frozen=True)
+class Statement:
+    """All that was ever released from the versions under one cap: for the public, naming no account."""
+
+    pool: Pool
+    versions: tuple[DataSet, ...]
+    requests: tuple[Mapping[str, Any], ...]
+    ledger: str
+    entries: int
+    hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        notion = self.versions[0].notion
+        unit = {"records": notion.records, "words": "one record" if notion.unit is None else "one unit"}
+        return {
+            "dataset": self.pool.name,
+            "versions": [one.name for one in self.versions],
+            "unit": unit,
+            "neighbours": notion.neighbours,
+            "sensitive": list(notion.sensitive),
+            "facts_held_exact": list(notion.facts),
+            "induced": notion.induced,
+            "words": list(notion_words(notion)),
+            "cap": budget_json(self.pool.cap),
+            "spent": budget_json(together(self.pool.spent, self.pool.cap)),
+            "composition": list(self.composition()),
+            "requests": list(self.requests),
+            "ledger": {"id": self.ledger, "entries": self.entries, "hash": self.hash},
+        }
+
+    def composition(self) -> Iterator[str]:
+        """What it all costs together, in sentences."""
+        spent = together(self.pool.spent, self.pool.cap)
+        if spent is None:
+            yield "Nothing has been spent."
+            return
+        how = {
+            PureDP: "the sum of the ε of all requests",
+            ZCDP: "the sum of the ρ of all requests, a pure ε counting as ε²/2",
+            ApproxDP: "the least of basic, zCDP and privacy-loss composition of all requests",
+        }[type(self.pool.cap)]
+        yield f"All requests together satisfy {brief(spent)} ({how}), within a cap of {brief(self.pool.cap)}."
+        if not isinstance(self.pool.cap, ApproxDP):
+            also = epsilon_at(self.pool.spent, _DELTA)
+            if also is not None:
+                yield f"They also satisfy {brief(ApproxDP(also, _DELTA))}."
+
+    def lines(self) -> Iterator[str]:
+        """The statement as text."""
+        names = ", ".join(one.name for one in self.versions)
+        yield f"# Releases from {self.pool.name}"
+        yield ""
+        yield f"Versions about the same people: {names}."
+        yield from notion_words(self.versions[0].notion)
+        yield from self.composition()
+        for number, one in enumerate(self.requests, start=1):
+            yield ""
+            yield f"## {number}. {one['dataset']}, {one['time'][:10]}: {one['status']}, {brief(one['cost'])}"
+            if one["title"]:
+                yield one["title"]
+            for mechanism in one["mechanisms"]:
+                yield f"- {_mechanism_words(mechanism)}"
+            for margin in one["exact"]:
+                yield f"- {_table(margin)}: exact, no noise: the same in all neighbours"
+            if one["release"]:
+                yield f"- the SHA-256 of its release.json is {one['release']}"
+        yield ""
+        yield f"Ledger {self.ledger}, {self.entries} entries, head {self.hash}."
+
+
+def _table(margin: Iterable[str]) -> str:
+    return ", ".join(margin) or "the total"
+
+
+def _mechanism_words(value: Mapping[str, Any]) -> str:
+    """One measurement, in words; what is not known is shown as it is."""
+    noise = dict(value.get("noise", {}))
+    kind = str(noise.pop("kind", "noise")).replace("-", " ")
+    sizes = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in noise.items())
+    seen = "".join(f", {part} of {_table(value[part])}" for part in ("contrast", "residual") if value.get(part))
+    return f"{_table(value.get('margin', ()))}{seen}: {kind}, {sizes}"
+
+
+def statement(ledger: Ledger, dataset: str) -> Statement:
+    """The public statement about a data set, by ``name`` or ``name@version``."""
+    with ledger.store.reading() as session:
+        view = View(session.state)
+        pool_name = dataset if view.get(Members, dataset) else None
+        if pool_name is None and "@" in dataset:
+            pool_name = need_dataset(view, dataset).pool
+        if pool_name is None:
+            raise UsageError(f"the data set {dataset} is not registered: see 'margrave ledger show'")
+        members = need_members(view, pool_name)
+        versions = tuple(need_dataset(view, one) for one in members.versions)
+        pool, tip = need_pool(view, pool_name), view.get(Tip)
+        assert tip is not None
+        reserved = [
+            one for one, _ in chain(session) if one.kind == "reserve" and one.body["dataset"] in members.versions
+        ]
+        requests = [_request_json(one, view.get(Asked, one.body["request"])) for one in reserved]
+    return Statement(pool, versions, tuple(requests), tip.ledger, tip.number, tip.hash)
+
+
+def _request_json(entry: Entry, asked: Asked | None) -> dict[str, Any]:
+    assert asked is not None
+    body = entry.body
+    status = {"reserved": "charged, not answered", "committed": "released", "void": "given up"}[asked.status]
+    return {
+        "entry": entry.number,
+        "time": entry.time,
+        "dataset": body["dataset"],
+        "title": body["title"],
+        "status": status,
+        "cost": body["cost"],
+        "mechanisms": body["mechanisms"],
+        "exact": body["exact"],
+        "release": asked.release,
+    }

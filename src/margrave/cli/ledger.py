@@ -1,0 +1,255 @@
+"""``margrave ledger``: the privacy bank. Who may spend how much on which data, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from margrave.cli.terminal import notice, print_json, print_table
+
+if TYPE_CHECKING:
+    from margrave.budget.ledger import Ledger
+    from margrave.budget.units import Budget
+
+app = typer.Typer(
+    name="ledger",
+    help="Keep account of what releases cost: data sets with caps, accounts with grants, every charge.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--ledger", envvar="MARGRAVE_LEDGER", help="A file, or a PostgreSQL database by its postgresql:// URL."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The data set.", show_default=False)]
+AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Who.", show_default=False)]
+Most = Annotated[str | None, typer.Option(help="The highest cost of one request.", show_default=False)]
+DEFAULT = "ledger.db"
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Ledger]:
+    from margrave.budget.ledger.ledger import opened
+
+    with opened(url) as ledger:
+        yield ledger
+
+
+def _budget(text: str | None) -> Budget | None:
+    """A budget written as ``epsilon=1``, ``epsilon=1,delta=1e-6`` or ``rho=0.5``."""
+    from margrave.budget.units import budget_from_dict
+    from margrave.errors import UsageError
+
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if any(not sign for _, sign, _ in pairs):
+        raise UsageError(f"{text!r} is no budget: write it as epsilon=1, epsilon=1,delta=1e-6 or rho=0.5")
+    return budget_from_dict({name.strip(): value.strip() for name, _, value in pairs})
+
+
+@app.command()
+def init(ledger: Url = DEFAULT) -> None:
+    """Make a new, empty ledger."""
+    from margrave.budget.ledger import Ledger
+
+    with Ledger.create(ledger) as made:
+        typer.echo(f"The ledger {made.head.ledger} is ready.")
+
+
+@app.command()
+def dataset(
+    name: Versioned,
+    spec: Annotated[Path, typer.Option(help="A spec: its unit, neighbours and public facts are fixed.")],
+    cap: Annotated[
+        str | None, typer.Option(help="All that may ever be spent: epsilon=3, or rho=0.5.", show_default=False)
+    ] = None,
+    most: Most = None,
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Nobody in this version is in another: it has a cap of its own.")
+    ] = False,
+    ledger: Url = DEFAULT,
+) -> None:
+    """Register a version of a data set. What is registered never changes. Opens no data."""
+    from margrave.design.spec import Spec
+    from margrave.publish.charging import notion_of
+
+    notion = notion_of(Spec.load(spec))
+    with _opened(ledger) as found:
+        found.register(name, notion, _budget(cap), most=_budget(most), disjoint=disjoint)
+    typer.echo(f"{name} is registered.")
+
+
+@app.command()
+def account(
+    name: AccountName,
+    organisation: Annotated[bool, typer.Option("--organisation", help="An organisation, not an analyst.")] = False,
+    member_of: Annotated[
+        str | None, typer.Option(help="The organisation from whose grants this analyst spends.", show_default=False)
+    ] = None,
+    ledger: Url = DEFAULT,
+) -> None:
+    """Add an analyst or an organisation."""
+    with _opened(ledger) as found:
+        found.add_account(name, "organisation" if organisation else "analyst", organisation=member_of)
+    typer.echo(f"{name} has an account.")
+
+
+@app.command()
+def grant(
+    account: AccountName,
+    name: Versioned,
+    amount: Annotated[str | None, typer.Argument(help="How much: epsilon=1, or rho=0.1.", show_default=False)] = None,
+    starts: Annotated[str | None, typer.Option("--from", help="The first day, UTC.", show_default=False)] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="The day, UTC, from which on it cannot be spent.", show_default=False)
+    ] = None,
+    most: Most = None,
+    end: Annotated[bool, typer.Option("--end", help="End the grants that there are, now.")] = False,
+    ledger: Url = DEFAULT,
+) -> None:
+    """Let an account spend on a data set; or, with --end, no longer."""
+    from margrave.errors import UsageError
+
+    budget = _budget(amount)
+    if (budget is None) != end:
+        raise UsageError("say how much, such as epsilon=1, or --end; not both")
+    with _opened(ledger) as found:
+        if budget is None:
+            found.end_grant(account, name)
+            typer.echo(f"The grant of {account} on {name} is ended.")
+            return
+        found.grant(account, name, budget, starts=starts, expires=expires, most=_budget(most))
+    typer.echo(f"{account} may spend {budget} on {name}.")
+
+
+@app.command()
+def show(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
+    """Show every cap and grant, with what is spent and left."""
+    from margrave.budget.ledger.records import Account, DataSet, Grants, Pool
+
+    with _opened(ledger) as found:
+        head = found.head
+        pools, grants = found.records(Pool), found.records(Grants)
+        versions, accounts = found.records(DataSet), found.records(Account)
+    caps = [_balance(pool.cap, pool.spent) | {"dataset": pool.name} for pool in pools]
+    for row in caps:
+        row["versions"] = [one.name for one in versions if one.pool == row["dataset"]]
+    held = [
+        {"account": one.account, "dataset": one.pool, "starts": grant.starts, "expires": grant.expires}
+        | _balance(grant.amount, grant.spent)
+        for one in grants
+        for grant in one.grants
+    ]
+    if as_json:
+        people = [one.to_json() for one in accounts]
+        named = {"id": head.ledger, "entries": head.number, "hash": head.hash}
+        print_json({"ledger": named, "datasets": caps, "accounts": people, "grants": held})
+        return
+    typer.echo(f"Ledger {head.ledger}, {head.number} entries")
+    rows = [(one["dataset"], ", ".join(one["versions"]), *_cells(one)) for one in caps]
+    print_table(("data set", "versions", "cap", "spent", "left"), rows)
+    names = [(one.name, one.type, one.organisation or "") for one in accounts]
+    print_table(("account", "kind", "member of"), names)
+    periods = [
+        (one["account"], one["dataset"], one["starts"][:10], (one["expires"] or "never")[:10], *_cells(one))
+        for one in held
+    ]
+    print_table(("grant to", "on", "from", "expires", "amount", "spent", "left"), periods)
+
+
+def _balance(limit: Any, spent: Any) -> dict[str, Any]:
+    from margrave.budget.ledger.records import budget_json
+    from margrave.budget.ledger.totals import left, together
+    from margrave.budget.units import exact_text
+
+    used = budget_json(together(spent, limit))
+    return {"limit": budget_json(limit), "spent": used, "left": exact_text(left(spent, limit))}
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    from margrave.budget.ledger.words import brief
+    from margrave.budget.units import exact_number
+
+    return brief(row["limit"]), brief(row["spent"]), f"{float(exact_number(row['left'])):.6g}"
+
+
+@app.command()
+def history(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
+    """Tell what happened, entry by entry, in words."""
+    from margrave.budget.ledger.words import sentence
+
+    with _opened(ledger) as found:
+        if as_json:
+            rows = [
+                {"number": one.number, "time": one.time, "kind": one.kind, "body": one.body, "hash": stored}
+                | {"words": sentence(one)}
+                for one, stored in found.entries()
+            ]
+            print_json(rows)
+            return
+        for one, _ in found.entries():
+            typer.echo(f"{one.number:>6}  {one.time[:19]}Z  {sentence(one)}")
+
+
+@app.command()
+def verify(
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="A bundle, or a folder of bundles, that was charged here.", show_default=False),
+    ] = None,
+    ledger: Url = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the chain and every balance from the journal; exit 4 at the first difference."""
+    from margrave.budget.ledger.check import verify as check
+    from margrave.publish.charging import published_in
+
+    published = [one for path in against or () for one in published_in(path)]
+    with _opened(ledger) as found:
+        checked = check(found, published)
+    head = checked.head
+    if as_json:
+        counts = {"entries": checked.entries, "records": checked.records, "bundles": checked.bundles}
+        named = {"ledger": head.ledger, "hash": head.hash}
+        print_json(named | counts | {"published": checked.published})
+        return
+    typer.echo(f"{checked.entries} entries follow one another, and {checked.records} records follow from them.")
+    typer.echo(f"{checked.bundles} stored answers are as they were written.")
+    if against:
+        typer.echo(f"{checked.published} bundles elsewhere were charged here.")
+        if not checked.published:
+            notice("None of what --against names says that it was charged to a ledger.")
+
+
+@app.command()
+def export(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The data set, by name or name@version.", show_default=False)
+    ],
+    to: Annotated[Path | None, typer.Option("--out", help="Write it to a new file.", show_default=False)] = None,
+    ledger: Url = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write the public statement of everything released from a data set. It names no account."""
+    import json
+
+    from margrave.budget.ledger.words import statement
+    from margrave.publish.writing import write_file
+
+    with _opened(ledger) as found:
+        said = statement(found, name)
+    text = json.dumps(said.to_json(), indent=2, ensure_ascii=False) if as_json else "\n".join(said.lines())
+    if to is None:
+        typer.echo(text)
+    else:
+        write_file(to, f"{text}\n".encode())
+        notice(f"Written to {to}.")

@@ -1,0 +1,122 @@
+"""Releases that are charged to a ledger: what is asked of it, and the bundle that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from margrave.budget.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
+from margrave.budget.ledger.check import Published
+from margrave.budget.ledger.journal import canonical
+from margrave.crossing import Measured
+from margrave.design.plan import Plan
+from margrave.design.spec import Spec
+from margrave.errors import BundleError, UsageError
+from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, bundle_files, read_bundle
+from margrave.publish.manifest import measurement_json, plan_json, read_manifest
+from margrave.publish.reading import archived, opened
+from margrave.publish.release import Release
+from margrave.publish.writing import archive_bytes
+
+
+def notion_of(spec: Spec) -> Notion:
+    """Whom a release by this spec protects, given which public facts. Facts stand with the attributes they speak of."""
+    public = spec.public_dict()
+    attributes, declared = public["attributes"], public["release"]
+    assert isinstance(attributes, Mapping) and isinstance(declared, Mapping)
+    facts = [
+        canonical({"fact": text, "attributes": {name: attributes[name] for name in fact.margin}})
+        for fact, text in zip(spec.public, declared.get("public", ()), strict=True)
+    ]
+    unit = None if spec.data is None or spec.data.unit is None else spec.data.unit.column
+    return Notion(unit, spec.records_per_unit, spec.neighbours, spec.sensitive, tuple(facts), spec.induced)
+
+
+def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | None = None) -> Request:
+    """What a plan asks of a data set. Two plans ask the same when their bundles could be the same."""
+    events = tuple(measurement_json(one) for one in plan.measurements)
+    count = None if plan.spec.data is None else plan.spec.data.count
+    asked = {"spec": plan.spec.public_dict(), "plan": plan_json(plan), "events": events, "count": count}
+    return Request(
+        dataset=dataset,
+        account=account,
+        question=sha256(canonical(asked).encode()).hexdigest(),
+        cost=plan.cost,
+        notion=notion_of(plan.spec),
+        id=request,
+        title=plan.spec.title,
+        mechanisms=events,
+        exact=plan.exact,
+    )
+
+
+def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
+    """Reserve, draw, commit: in this order, so that whatever is interrupted, no answer is there without its charge.
+
+    A failure of the draw gives the request up, and its charge stays. An interruption, or a failure of anything later,
+    leaves it unfinished, to be taken up again by the same request.
+    """
+    charge = ledger.reserve(request)
+    if charge.content is not None:
+        return _read(charge.content)
+    try:
+        measured = draw()
+    except Exception as error:
+        ledger.void(charge, touched=True, reason=type(error).__name__)
+        raise
+    content, identity = _written(Release(plan, measured, _section(charge)))
+    return _read(ledger.commit(charge, content, identity))
+
+
+def _section(charge: Charge) -> dict[str, Any]:
+    """What a bundle says of its charge."""
+    head = charge.head
+    return {
+        "id": head.ledger,
+        "dataset": str(charge.dataset),
+        "entry": head.number,
+        "hash": head.hash,
+        "time": charge.time,
+    }
+
+
+def _written(release: Release) -> tuple[bytes, str]:
+    """A bundle as one archive, and the identity of the release: the SHA-256 of its `release.json`."""
+    files = list(bundle_files(release, release.created))
+    return archive_bytes(files), sha256(dict(files)[MANIFEST]).hexdigest()
+
+
+def _read(content: bytes) -> Release:
+    with archived(content) as files:
+        return replace(read_bundle(files).release, stored=content)
+
+
+def published_in(path: str | Path) -> Iterator[Published]:
+    """What the bundles at a path, or in a folder, say of their charges. Those made without a ledger say nothing."""
+    place = Path(path)
+    if not place.exists():
+        raise UsageError(f"{place}: there is no such folder or file")
+    inside = sorted(place.iterdir()) if place.is_dir() and not (place / MANIFEST).exists() else [place]
+    for one in inside:
+        if one.suffix.lower() == ".zip" or (one / MANIFEST).exists():
+            found = _published(one)
+            if found is not None:
+                yield found
+
+
+def _published(place: Path) -> Published | None:
+    with opened(place) as files:
+        if MANIFEST not in files.names:
+            return None
+        content = files.read(MANIFEST, MOST_MANIFEST)
+    section = read_manifest(content).ledger
+    if section is None:
+        return None
+    try:
+        head = Head(section["id"], section["entry"], section["hash"])
+    except (KeyError, UsageError):
+        raise BundleError(f"{place}: {MANIFEST} does not say where its ledger stood") from None
+    return Published(str(place), head, sha256(content).hexdigest())

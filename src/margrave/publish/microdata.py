@@ -1,0 +1,100 @@
+"""Microdata: synthetic records whose cross-tabulations are the published tables, exactly."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Domain
+from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.errors import UsageError
+from margrave.noise import Generator
+from margrave.reconstruct.published import Published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def records(published: Published) -> NDArray[np.int64]:
+    """One row a record, one column an attribute, in codes; records in the order of the cells of the table."""
+    if not published.whole:
+        raise UsageError("a release without whole numbers has no microdata: leave out rounding = 'none'")
+    shape = published.domain.shape()
+    cells = np.repeat(np.arange(published.table.size), published.table.ravel().astype(np.int64))
+    return np.stack(np.unravel_index(cells, shape), axis=1) if shape else np.zeros((len(cells), 0), dtype=np.int64)
+
+
+def typed(entry: Entry, codes: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of one attribute in the codebook's type: whole numbers, true and false, or text."""
+    values = entry.attribute.values
+    plain = entry.missing is None and entry.other is None
+    if plain and isinstance(entry.rule, Range):
+        return codes + entry.rule.low
+    if plain and isinstance(entry.rule, Categories) and entry.rule.boolean:
+        return np.array([value == "true" for value in values])[codes]
+    return np.array(values, dtype=object)[codes]
+
+
+def columns(published: Published, codebook: Codebook) -> dict[str, NDArray[Any]]:
+    """The records, column by column."""
+    coded = records(published)
+    return {name: typed(codebook[name], coded[:, axis]) for axis, name in enumerate(published.domain.names)}
+
+
+def frame(
+    published: Published, codebook: Codebook, *, labels: bool = False, fill: bool = False, seed: str = ""
+) -> pd.DataFrame:
+    """The records as a data frame.
+
+    ``labels``: words for people in place of values. ``fill``: for each attribute in bins a further column
+    ``<name>_drawn`` with a number drawn evenly inside the bin. It is made up, which is why its name says so.
+    """
+    import pandas as pd
+
+    coded = records(published)
+    generator = Generator.seeded(f"bins {seed}")
+    found: dict[str, Any] = {}
+    for axis, name in enumerate(published.domain.names):
+        entry, codes = codebook[name], coded[:, axis]
+        if labels:
+            found[name] = np.array([entry.label(value) for value in entry.attribute.values], dtype=object)[codes]
+        else:
+            found[name] = typed(entry, codes)
+        if fill and isinstance(entry.rule, Bins) and not isinstance(entry.rule.edges[0], date):
+            found[f"{name}_drawn"] = _drawn(entry.rule, codes, generator)
+    return pd.DataFrame(found)
+
+
+def _drawn(bins: Bins, codes: NDArray[np.int64], generator: Generator) -> NDArray[np.float64]:
+    """A number inside each record's bin, whole where all edges are; missing for values that are no bin."""
+    edges = np.array([float(edge) for edge in bins.edges])  # type: ignore[arg-type]
+    inside = codes < len(edges) - 1
+    safe = np.where(inside, codes, 0)
+    low, high = edges[safe], edges[safe + 1]
+    share = (generator.words(len(codes)) >> np.uint64(11)).astype(float) / 2.0**53
+    if (edges == np.floor(edges)).all():
+        first = (safe > 0) & (bins.closed == "right")
+        last = (safe < len(edges) - 2) & (bins.closed == "left")
+        low, high = low + first, high - last
+        drawn = low + np.floor(share * (high - low + 1))
+    else:
+        drawn = low + share * (high - low)
+    return np.where(inside, drawn, np.nan)
+
+
+def counts_of(domain: Domain, codebook: Codebook, values: dict[str, Any]) -> NDArray[np.int64]:
+    """The full table of records given as columns; the inverse of `columns`."""
+    flat = np.zeros(len(next(iter(values.values()))) if values else 0, dtype=np.int64)
+    for name in domain.names:
+        entry = codebook[name]
+        allowed = typed(entry, np.arange(entry.attribute.size)).tolist()
+        codes = {value: code for code, value in enumerate(allowed)}
+        try:
+            column = np.array([codes[value] for value in values[name]], dtype=np.int64)
+        except KeyError:
+            raise UsageError(f"the microdata has a value of {name!r} that the codebook does not have") from None
+        flat = flat * entry.attribute.size + column
+    return np.bincount(flat, minlength=domain.cells()).reshape(domain.shape())

@@ -1,0 +1,28 @@
+"""How a release looks in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from margrave.design.describe import FORECAST_HEADERS, forecast_rows, html_table
+from margrave.design.guarantee import Guarantee, approximate
+from margrave.publish.manifest import NOT_PRIVATE
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
+
+_MOST = 12
+
+
+def release_html(release: Release) -> str:
+    """What a release holds and guarantees, without its numbers: those are shown by ``release.table(...)``."""
+    plan = release.plan
+    title = plan.spec.title or "Release"
+    alarm = "" if release.private else f'<p style="color:#a3151b"><strong>{escape(NOT_PRIVATE)}</strong></p>'
+    words = "".join(f"<li>{escape(text)}</li>" for text in Guarantee(plan.guarantee, plan.protection).words()[:3])
+    return (
+        f"<div><p><strong>{escape(title)}</strong>: {len(plan.spec.margins)} tables, "
+        f"{escape(approximate(plan.guarantee))}</p>{alarm}<ul>{words}</ul>"
+        f"{html_table(FORECAST_HEADERS, forecast_rows(plan, _MOST))}</div>"
+    )

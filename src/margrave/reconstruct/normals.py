@@ -1,0 +1,20 @@
+"""Repeatable normal numbers for estimates: never noise that protects anything."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from margrave.noise import Generator
+from margrave.reconstruct.estimates import Floats
+
+
+class Normals:
+    """Standard normal numbers from a seeded generator."""
+
+    def __init__(self, seed: str) -> None:
+        self._generator = Generator.seeded(seed)
+
+    def __call__(self, count: int) -> Floats:
+        words = self._generator.words(count) >> np.uint64(11)
+        return np.asarray(ndtri((words.astype(np.float64) + 0.5) / 2.0**53))

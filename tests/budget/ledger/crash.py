@@ -1,0 +1,126 @@
+"""Kill a release at each of its steps, as a program: python -m tests.budget.ledger.crash FOLDER KILLS [URLS].
+
+The parent is warm: everything is imported, the plan is made. For each kill it forks a child that releases and saves,
+and dies by its own hand, unblockably, at the k-th call made from a module that handles charges or files. URLS name
+empty PostgreSQL schemas, one for each kill; without them, each kill has its own SQLite file.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+import margrave as mg
+from margrave.budget.ledger import verify
+from margrave.budget.ledger.records import Asked, Pool
+from margrave.budget.units import PureDP
+from margrave.publish import bundle
+from margrave.publish.charging import notion_of, published_in
+
+SPEC = '[attributes]\na = ["x", "y"]\n[release]\ntables = [["a"]]\nstrategy = "margins"\n[privacy]\nepsilon = 1.0\n'
+DATA = pd.DataFrame({"a": ["x", "y", "x"] * 10})
+WATCHED = ("budget/ledger/", "publish/charging.py", "publish/writing.py", "pipeline.py", "measure/run.py")
+
+
+def prepared(url):
+    with mg.Ledger.create(url) as ledger:
+        ledger.register("s@1", notion_of(PLAN.spec), PureDP(Fraction(3)))
+        ledger.add_account("ann")
+        ledger.grant("ann", "s@1", PureDP(Fraction(3)))
+
+
+def release(url, out):
+    with mg.Ledger.open(url) as ledger:
+        mg.release(PLAN, DATA, ledger=ledger, account="ann", request="mine").save(out)
+
+
+@cache
+def watched(code):
+    path = code.co_filename
+    return "/margrave/" in path and any(part in path for part in WATCHED)
+
+
+def counted(action, last=None):
+    """Do something, counting the calls made by or in the watched modules; die at the last."""
+    calls = 0
+
+    def profile(frame, event, _):
+        nonlocal calls
+        if event in ("call", "c_call") and watched(frame.f_code):
+            calls += 1
+            if calls == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def killed(url, out, last):
+    """Whether a child that releases died at a call before it was done."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            counted(lambda: release(url, out), last)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def check(url, out):
+    """After a kill: the books are right, no bundle is there without its charge, and a retry is not charged again."""
+    with mg.Ledger.open(url) as ledger:
+        verify(ledger, published_in(out) if out.exists() else ())
+        requests = ledger.records(Asked)
+        if out.exists():
+            assert [one.status for one in requests] == ["committed"]
+        state = requests[0].status if requests else "nothing"
+        again = out.with_name("again")
+        mg.release(PLAN, DATA, ledger=ledger, account="ann", request="mine").save(again)
+        if out.exists():
+            assert {p.name: p.read_bytes() for p in out.rglob("*.*")} == {
+                p.name: p.read_bytes() for p in again.rglob("*.*")
+            }
+        assert ledger.records(Pool)[0].spent.epsilon == PLAN.cost.epsilon
+        assert verify(ledger, published_in(again)).entries == 6
+    return f"{state}, {'a bundle' if out.exists() else 'no bundle'}"
+
+
+def main(folder, kills, *urls):
+    base = Path(folder)
+    places = [base / str(number) for number in range(int(kills) + 1)]
+    for place in places:
+        place.mkdir()
+    links = list(urls) or [str(place / "ledger.db") for place in places]
+    prepared(links[0])
+    template = base / "template.db"
+    if not urls:
+        shutil.copy(links[0], template)
+    total = counted(lambda: release(links[0], places[0] / "out"))
+    found = {}
+    for number, (url, place) in enumerate(zip(links[1:], places[1:], strict=True)):
+        if urls:
+            prepared(url)
+        else:
+            shutil.copy(template, url)
+        assert killed(url, place / "out", 1 + number * total // int(kills))
+        state = check(url, place / "out")
+        found[state] = found.get(state, 0) + 1
+        shutil.rmtree(place)
+    print(total)
+    for state, times in found.items():
+        print(times, state)
+
+
+if __name__ == "__main__":
+    bundle.report_html = lambda *_: "<p>The report takes most of the time, and is one file among others here.</p>"
+    PLAN = mg.plan(mg.Spec.parse(SPEC))
+    main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""Many writers at one ledger, as a program of its own: python -m tests.budget.ledger.crowd URL PROCESSES THREADS TASK.
+
+The parent has one thread, so that it may fork; every child waits at a gate until all are there.
+"""
+
+import os
+import sys
+import threading
+from collections import Counter
+
+from margrave.budget.ledger import Ledger
+from margrave.errors import RefusedError
+from tests.budget.ledger.helpers import answer, ask
+
+
+def spend(ledger, name):
+    """Ask new questions until one is refused; the number that was answered."""
+    for made in range(10_000):
+        try:
+            charge = ledger.reserve(ask(hash((name, made)) & (1 << 60) - 1, id=f"{name}-{made}"))
+        except RefusedError:
+            return made
+        answer(ledger, charge, made)
+    raise AssertionError("there is no end to it")
+
+
+def same(ledger, name):
+    """Ask the same under the same id; whether the answer is one that all got is seen by its text."""
+    charge = ledger.reserve(ask(1, id="one"))
+    content = charge.content or ledger.commit(charge, f"by {name}".encode(), "0" * 64)
+    return content.decode()
+
+
+def child(ledger, name, threads, task, gate, results):
+    os.read(gate, 1)
+    found = []
+
+    def run(number):
+        try:
+            found.append(str(task(ledger, f"{name}.{number}")))
+        except BaseException as error:
+            found.append(f"{type(error).__name__}: {error}")
+
+    crowd = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    os.write(results, "".join(f"{line}\n" for line in found).encode())
+    os._exit(0)
+
+
+def main(url, processes, threads, task):
+    ledger = Ledger.open(url)
+    gate, opened = os.pipe()
+    results, into = os.pipe()
+    children = []
+    for name in range(int(processes)):
+        pid = os.fork()
+        if pid == 0:
+            os.close(opened)
+            child(ledger, name, int(threads), {"spend": spend, "same": same}[task], gate, into)
+        children.append(pid)
+    os.close(into)
+    os.close(opened)
+    with os.fdopen(results) as lines:
+        found = Counter(line.strip() for line in lines)
+    for pid in children:
+        os.waitpid(pid, 0)
+    ledger.close()
+    for line, times in found.items():
+        print(times, line)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

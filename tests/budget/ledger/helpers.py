@@ -1,0 +1,62 @@
+"""Small ledgers and requests for the tests."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from margrave.budget.ledger import DataSetName, Ledger, Notion, Request
+from margrave.budget.units import PureDP
+
+SOAK = bool(os.environ.get("MARGRAVE_SOAK"))
+"""Whether the long variants run."""
+
+SURVEY = DataSetName("survey", "1")
+PLAIN = Notion()
+
+
+def eps(text):
+    return PureDP(Fraction(text))
+
+
+TENTH, TEN = eps("1/10"), eps(10)
+
+
+def sha(number):
+    return f"{number:064x}"
+
+
+def ask(number, cost=TENTH, *, account="ann", dataset=SURVEY, notion=PLAIN, id=None):
+    return Request(dataset, account, sha(number), cost, notion, id=id)
+
+
+def answer(ledger, charge, number=0):
+    return ledger.commit(charge, f"answer {number}".encode(), sha(number))
+
+
+def released(ledger, number, **options):
+    charge = ledger.reserve(ask(number, **options))
+    return charge.content or answer(ledger, charge, number)
+
+
+def small(url, *, cap=TEN, grant=TEN, clock=None):
+    """A ledger with one data set, survey@1, and one analyst, ann."""
+    options = {} if clock is None else {"clock": clock}
+    ledger = Ledger.create(url, **options)
+    ledger.register("survey@1", Notion(), cap)
+    ledger.add_account("ann")
+    if grant is not None:
+        ledger.grant("ann", "survey@1", grant)
+    return ledger
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self, day="2030-01-01"):
+        self.now = datetime.fromisoformat(day).replace(tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def forward(self, **span):
+        self.now += timedelta(**span)

@@ -1,0 +1,242 @@
+"""Releases charged to a ledger, from the plan to the bundle and back."""
+
+import shutil
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+import margrave as mg
+from margrave import pipeline
+from margrave.budget.ledger import verify
+from margrave.budget.ledger.records import Asked, Pool
+from margrave.budget.ledger.words import sentence, statement
+from margrave.budget.units import ZCDP
+from margrave.errors import DataError, RefusedError, UsageError, VerificationError
+from margrave.publish.charging import notion_of, published_in, request_of
+from margrave.publish.verify import verify as verify_bundle
+from tests.budget.ledger.helpers import eps
+
+SPEC = """
+[attributes]
+smoke = ["no", "yes"]
+age = ["young", "old"]
+[release]
+tables = [["smoke", "age"]]
+strategy = "margins"
+[privacy]
+epsilon = 1.0
+"""
+DATA = pd.DataFrame({"smoke": ["no", "yes", "no"] * 30, "age": ["young", "old", "old"] * 30})
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return mg.plan(mg.Spec.parse(SPEC))
+
+
+@pytest.fixture
+def ledger(url, plan):
+    with mg.Ledger.create(url) as one:
+        one.register("survey@1", notion_of(plan.spec), eps(3))
+        one.add_account("ann")
+        one.grant("ann", "survey@1", eps(3))
+        yield one
+
+
+def spent(ledger):
+    return ledger.records(Pool)[0].spent.epsilon
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_asked_again_the_bundle_is_identical_and_free(ledger, plan, tmp_path):
+    first = mg.release(plan, DATA, ledger=ledger, account="ann")
+    again = mg.release(mg.Spec.parse(SPEC), DATA, ledger=ledger, account="ann", dataset="survey@1")
+    first.save(tmp_path / "first")
+    again.save(tmp_path / "again")
+    again.save(tmp_path / "again.zip")
+    assert files(tmp_path / "first") == files(tmp_path / "again")
+    assert (tmp_path / "again.zip").read_bytes() == first.stored
+    assert spent(ledger) == plan.cost.epsilon
+    assert verify(ledger, published_in(tmp_path)).published == 3
+    for name in ("first", "again.zip"):
+        assert verify_bundle(tmp_path / name).private
+    loaded = mg.Release.load(tmp_path / "first")
+    assert loaded.ledger == first.ledger
+    assert loaded.ledger["dataset"] == "survey@1"
+    loaded.save(tmp_path / "loaded")
+    assert files(tmp_path / "loaded") == files(tmp_path / "first")
+
+
+def test_the_data_is_not_opened_for_what_is_known_or_refused(ledger, plan, monkeypatch):
+    mg.release(plan, DATA, ledger=ledger, account="ann")
+    opened = []
+    monkeypatch.setattr(pipeline.run, "measure", lambda *_: opened.append(1))
+    mg.release(plan, DATA, ledger=ledger, account="ann")
+    rich = mg.Spec.parse(SPEC.replace("epsilon = 1.0", "epsilon = 2.5"))
+    with pytest.raises(RefusedError, match="is left"):
+        mg.release(rich, DATA, ledger=ledger, account="ann")
+    replaced = mg.Spec.parse(SPEC + 'neighbours = "replace"\n')
+    with pytest.raises(RefusedError, match="the neighbours"):
+        mg.release(replaced, DATA, ledger=ledger, account="ann")
+    assert opened == []
+
+
+def test_the_cost_depends_on_the_question_alone(plan):
+    requests = [request_of(plan, mg_name(), "ann") for _ in range(2)]
+    assert requests[0] == requests[1]
+    assert requests[0].cost == plan.cost
+
+
+def mg_name():
+    from margrave.budget.ledger import DataSetName
+
+    return DataSetName("survey", "1")
+
+
+def test_the_charge_comes_before_the_data_and_the_commit_before_the_bundle(ledger, plan, monkeypatch):
+    seen = []
+    measure, commit = pipeline.run.measure, mg.Ledger.commit
+    monkeypatch.setattr(pipeline.run, "measure", lambda *a: (seen.append(("open", spent(ledger))), measure(*a))[1])
+    monkeypatch.setattr(mg.Ledger, "commit", lambda *a: (seen.append(("commit", spent(ledger))), commit(*a))[1])
+    mg.release(plan, DATA, ledger=ledger, account="ann")
+    assert seen == [("open", plan.cost.epsilon), ("commit", plan.cost.epsilon)]
+
+
+def test_a_failure_with_the_data_open_stays_charged(ledger, plan):
+    bad = DATA.assign(smoke="sometimes")
+    with pytest.raises(DataError):
+        mg.release(plan, bad, ledger=ledger, account="ann", request="mine")
+    assert [one.status for one in ledger.records(Asked)] == ["void"]
+    assert spent(ledger) == plan.cost.epsilon
+    last = list(ledger.entries())[-1][0]
+    assert last.body["reason"] == "DataError"
+    assert "sometimes" not in sentence(last)
+    verify(ledger)
+
+
+def test_an_interruption_leaves_the_request_to_be_taken_up(ledger, plan, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.run, "measure", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mg.release(plan, DATA, ledger=ledger, account="ann")
+    assert [one.status for one in ledger.records(Asked)] == ["reserved"]
+    mg.release(plan, DATA, ledger=ledger, account="ann")
+    assert [one.status for one in ledger.records(Asked)] == ["committed"]
+    assert spent(ledger) == plan.cost.epsilon
+
+
+def test_what_can_be_known_without_data_costs_nothing(ledger, plan, tmp_path):
+    with pytest.raises(DataError, match="does not exist"):
+        mg.release(plan, tmp_path / "none.csv", ledger=ledger, account="ann")
+    with pytest.raises(UsageError, match="seeded noise is not private"):
+        mg.release(plan, DATA, ledger=ledger, account="ann", seed=1)
+    with pytest.raises(UsageError, match="needs an account"):
+        mg.release(plan, DATA, ledger=ledger)
+    with pytest.raises(RefusedError, match="draft"):
+        mg.release(mg.Spec.parse("draft = true\n" + SPEC), DATA, ledger=ledger, account="ann")
+    assert spent(ledger) == 0
+
+
+def test_a_ledger_restored_from_a_backup_is_detected(tmp_path, plan):
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    with mg.Ledger.create(path) as ledger:
+        ledger.register("survey@1", notion_of(plan.spec), eps(3))
+        ledger.add_account("ann")
+        ledger.grant("ann", "survey@1", eps(3))
+    shutil.copy(path, backup)
+    out = tmp_path / "out"
+    out.mkdir()
+    with mg.Ledger.open(path) as ledger:
+        mg.release(plan, DATA, ledger=ledger, account="ann").save(out / "first")
+        verify(ledger, published_in(out))
+        backup_after_reserve(ledger, tmp_path)
+    backup.replace(path)
+    with mg.Ledger.open(path) as ledger:
+        verify(ledger)
+        with pytest.raises(VerificationError, match=r"charged by entry 5, and the ledger ends at entry 4"):
+            verify(ledger, published_in(out))
+        mg.release(plan, DATA, ledger=ledger, account="ann").save(out / "second")
+        with pytest.raises(VerificationError, match="another entry of that number"):
+            verify(ledger, published_in(out))
+    with mg.Ledger.open(tmp_path / "half.db") as ledger:
+        verify(ledger)
+        with pytest.raises(VerificationError, match="no commit of this release"):
+            verify(ledger, published_in(out / "first"))
+    other = mg.Ledger.create(tmp_path / "other.db")
+    with other, pytest.raises(VerificationError, match="another ledger"):
+        verify(other, published_in(out))
+
+
+def backup_after_reserve(ledger, folder):
+    """The same ledger as it stood between charge and commit: the last entry and its effects taken away."""
+    import sqlite3
+
+    from margrave.budget.ledger.check import recomputed
+    from margrave.budget.ledger.records import encode
+
+    target = sqlite3.connect(folder / "half.db")
+    with ledger.store.connection() as connection:
+        connection.backup(target)
+    target.execute("DROP TRIGGER ledger_journal_no_delete")
+    target.execute("DELETE FROM ledger_journal WHERE number = 6")
+    target.execute("DELETE FROM ledger_bundle")
+    target.execute("DELETE FROM ledger_state")
+    target.commit()
+    half = mg.Ledger.open(folder / "half.db")
+    with half.store.reading() as session:
+        view = recomputed(session)
+    target.executemany("INSERT INTO ledger_state VALUES (?, ?)", [(k, encode(r)) for k, r in view.changes.items()])
+    target.commit()
+    target.close()
+    half.close()
+
+
+def test_facts_and_units_belong_to_the_notion():
+    facts = mg.Spec.parse(SPEC.replace("[privacy]", 'public = [[], ["age"]]\n[privacy]'))
+    notion = notion_of(facts)
+    assert len(notion.facts) == 2
+    assert notion.induced == "worst-case"
+    other = notion_of(
+        mg.Spec.parse(
+            SPEC.replace('"old"]', '"old", "older"]').replace("[privacy]", 'public = [[], ["age"]]\n[privacy]')
+        )
+    )
+    assert "public facts" in notion.difference(other)
+    unit = mg.Spec.parse('[data]\nsource = "x.csv"\nunit = { column = "person", max_records = 3 }\n' + SPEC)
+    assert (notion_of(unit).unit, notion_of(unit).records) == ("person", 3)
+
+
+def test_the_public_statement(url, plan):
+    with mg.Ledger.create(url) as ledger:
+        unit = mg.Spec.parse('[data]\nsource = "x.csv"\nunit = { column = "person_id", max_records = 3 }\n' + SPEC)
+        ledger.register("survey@1", notion_of(plan.spec), ZCDP(Fraction(3)))
+        ledger.register("homes@1", notion_of(unit), eps(3))
+        ledger.add_account("ann")
+        ledger.grant("ann", "survey@1", ZCDP(Fraction(3)))
+        mg.release(plan, DATA, ledger=ledger, account="ann", dataset="survey@1", request="secret-project")
+        with pytest.raises(DataError):
+            spec = mg.Spec.parse(SPEC.replace("1.0", "0.5"))
+            mg.release(spec, DATA.assign(age="no age"), ledger=ledger, account="ann", dataset="survey@1")
+        said = statement(ledger, "survey")
+        text = "\n".join(said.lines())
+        assert "ann" not in text
+        assert "secret-project" not in text
+        for part in ("also whether it is in the data", "No public facts", "discrete laplace", "released", "given up"):
+            assert part in text
+        assert "ρ = 0.625" in text
+        assert "secret-project" not in str(said.to_json())
+        assert said.to_json()["neighbours"] == "add-remove"
+        assert statement(ledger, "survey@1").to_json() == said.to_json()
+        homes = "\n".join(statement(ledger, "homes").lines())
+        assert "Nothing has been spent." in homes
+        assert "person_id" not in homes
+        assert "at most 3 records" in homes
+        with pytest.raises(UsageError, match="not registered"):
+            statement(ledger, "nothing")

@@ -1,0 +1,82 @@
+"""The commands of `margrave ledger`, as people type them."""
+
+import json
+import sys
+
+import pytest
+
+from margrave.cli import main
+
+SPEC = """
+[data]
+source = "data.csv"
+[attributes]
+smoke = ["no", "yes"]
+[release]
+tables = [["smoke"]]
+strategy = "margins"
+[privacy]
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    (tmp_path / "data.csv").write_text("smoke\n" + "no\nyes\nno\n" * 20)
+
+    def command(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["margrave", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert (ended.value.code or 0) == code, out + err
+        assert "fault" not in err
+        return out if code == 0 else err
+
+    return command
+
+
+def test_a_day_at_the_bank(run, tmp_path):
+    assert "no ledger ledger.db" in run("ledger", "show", code=1)
+    assert "is ready" in run("ledger", "init")
+    run("ledger", "dataset", "survey@2024", "--spec", "spec.toml", "--cap", "epsilon=3", "--most", "epsilon=1")
+    run("ledger", "account", "uni", "--organisation")
+    run("ledger", "account", "ann", "--member-of", "uni")
+    run("ledger", "grant", "uni", "survey@2024", "epsilon=1", "--expires", "2999-01-01")
+    charged = ("release", "spec.toml", "--ledger", "ledger.db", "--account", "ann")
+    run(*charged, "--request", "first", "--out", "out")
+    run(*charged, "--out", "again.zip")
+    told = run("ledger", "history")
+    assert "ann asked survey@2024 1 noisy questions and was charged ε = 1" in told
+    assert [row["kind"] for row in json.loads(run("ledger", "history", "--json"))][-2:] == ["reserve", "commit"]
+    shown = run("ledger", "show")
+    assert "survey@2024" in shown
+    balances = json.loads(run("ledger", "show", "--json"))
+    assert balances["grants"][0]["account"] == "uni"
+    assert float(balances["datasets"][0]["left"]) <= 2.000001
+    assert "2 bundles elsewhere were charged here" in run("ledger", "verify", "--against", ".")
+    assert json.loads(run("ledger", "verify", "--json"))["entries"] == 7
+    assert "discrete laplace" in run("ledger", "export", "survey")
+    run("ledger", "export", "survey", "--json", "--out", "statement.json")
+    said = json.loads((tmp_path / "statement.json").read_text())
+    assert said["requests"][0]["status"] == "released"
+    run("ledger", "grant", "uni", "survey@2024", "--end")
+    (tmp_path / "spec.toml").write_text(SPEC.replace("1.0", "0.5"))
+    assert "expired" in run(*charged, code=3)
+
+
+def test_what_is_wrong_has_its_exit_code(run, tmp_path):
+    run("ledger", "init")
+    assert "exists already" in run("ledger", "init", code=1)
+    assert "no budget" in run("ledger", "dataset", "a@1", "--spec", "spec.toml", "--cap", "3", code=2)
+    assert "names no version" in run("ledger", "dataset", "a", "--spec", "spec.toml", "--cap", "rho=1", code=2)
+    assert "say how much" in run("ledger", "grant", "ann", "a@1", code=2)
+    assert "name it with --ledger" in run("release", "spec.toml", "--account", "ann", code=2)
+    content = bytearray((tmp_path / "ledger.db").read_bytes())
+    at = content.rindex(b'"kind":"open"')
+    content[at + 2] ^= 1
+    (tmp_path / "ledger.db").write_bytes(content)
+    assert "entry 1 was changed" in run("ledger", "verify", code=4)
+    assert "no such folder" in run("ledger", "verify", "--against", "nowhere", code=2)

@@ -1,0 +1,146 @@
+"""Any interleaving of what can happen to a ledger keeps its books right."""
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import count
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from margrave.budget.ledger import DataSetName, Ledger, Notion, verify
+from margrave.budget.ledger.records import Asked, Grants, Pool, View
+from margrave.budget.ledger.rules import promised
+from margrave.budget.ledger.totals import amount, fits, no_more
+from margrave.budget.units import ZCDP, ApproxDP, PureDP
+from margrave.errors import RefusedError, UsageError
+from tests.budget.ledger.helpers import SOAK, Clock, ask, sha
+
+ACCOUNTS = ("ann", "bob", "uni", "eve")
+DATASETS = (DataSetName("survey", "1"), DataSetName("survey", "2"), DataSetName("survey", "x"))
+accounts, datasets = st.sampled_from(ACCOUNTS), st.sampled_from(DATASETS)
+tenths = st.integers(1, 30).map(lambda number: Fraction(number, 10))
+UNITS = {
+    "pure": PureDP,
+    "zcdp": ZCDP,
+    "approx": lambda number: ApproxDP(number, Fraction(1, 10**7)),
+}
+
+
+class Books(RuleBasedStateMachine):
+    """Operations in any order; the model is the journal itself, read again from the start."""
+
+    place = None
+    unit = "pure"
+
+    def __init__(self):
+        super().__init__()
+        self.clock, self.numbers, self.open = Clock(), count(), []
+        self.ledger = Ledger.create(type(self).place(), clock=self.clock)
+        cap = UNITS[self.unit](Fraction(4))
+        if isinstance(cap, ApproxDP):
+            cap = ApproxDP(Fraction(4), Fraction(1, 10**6))
+        self.ledger.register("survey@1", Notion(), cap)
+        self.ledger.register("survey@2", Notion())
+        self.ledger.register("survey@x", Notion(), cap, disjoint=True)
+        self.ledger.add_account("uni", "organisation")
+        for name in ("ann", "bob"):
+            self.ledger.add_account(name)
+        self.ledger.add_account("eve", organisation="uni")
+
+    def teardown(self):
+        verify(self.ledger)
+        self.ledger.close()
+
+    @rule(account=accounts, dataset=datasets, number=tenths, days=st.none() | st.integers(1, 60))
+    def grant(self, account, dataset, number, days):
+        expires = None if days is None else f"2030-{1 + days // 28:02}-{1 + days % 28:02}"
+        with suppress(RefusedError, UsageError):
+            self.ledger.grant(account, str(dataset), UNITS[self.unit](number), expires=expires)
+
+    @rule(account=accounts, dataset=datasets)
+    def end(self, account, dataset):
+        with suppress(UsageError):
+            self.ledger.end_grant(account, str(dataset))
+
+    @rule(account=accounts, dataset=datasets, number=tenths, pure=st.booleans(), repeat=st.booleans())
+    def reserve(self, account, dataset, number, pure, repeat):
+        cost = PureDP(number) if pure or self.unit == "pure" else ZCDP(number / 10)
+        question = 0 if repeat else 1 + next(self.numbers)
+        try:
+            charge = self.ledger.reserve(ask(question, cost, account=account, dataset=dataset))
+        except RefusedError:
+            return
+        if charge.content is None:
+            self.open.append(charge)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def commit(self, data):
+        charge = data.draw(st.sampled_from(self.open))
+        with suppress(RefusedError):
+            self.ledger.commit(charge, charge.request.encode(), sha(7))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data(), touched=st.booleans())
+    def void(self, data, touched):
+        charge = data.draw(st.sampled_from(self.open))
+        with suppress(RefusedError):
+            self.ledger.void(charge, touched=touched)
+
+    @rule(days=st.integers(1, 30))
+    def expire(self, days):
+        self.clock.forward(days=days)
+
+    @invariant()
+    def spent_within_granted_within_cap(self):
+        pools = {pool.name: pool for pool in self.ledger.records(Pool)}
+        for pool in pools.values():
+            assert fits(pool.spent, pool.cap)
+            with self.ledger.store.reading() as session:
+                assert promised(View(session.state), pool.name, "2030")[0] >= 0
+        for held in self.ledger.records(Grants):
+            for grant in held.grants:
+                assert fits(grant.spent, grant.amount)
+                assert no_more(grant.amount, pools[held.pool].cap)
+
+    @invariant()
+    def granted_at_first_hand_stays_within_the_cap(self):
+        with self.ledger.store.reading() as session:
+            view = View(session.state)
+            now = self.clock().isoformat()
+            for pool in self.ledger.records(Pool):
+                assert promised(view, pool.name, now)[0] <= amount(pool.cap)
+
+    @invariant()
+    def balances_are_the_sums_of_what_was_charged(self):
+        asked = self.ledger.records(Asked)
+        voids = {e.body["request"] for e, _ in self.ledger.entries() if e.kind == "void" and not e.body["charged"]}
+        for pool in self.ledger.records(Pool):
+            mine = [
+                one.cost
+                for one in asked
+                if one.id not in voids and (one.dataset == "survey@x") == (pool.name == "survey@x")
+            ]
+            assert pool.spent.epsilon == sum(cost.epsilon for cost in mine if isinstance(cost, PureDP))
+            assert pool.spent.rho == sum(cost.rho for cost in mine if isinstance(cost, ZCDP))
+
+    @invariant()
+    def everything_follows_from_the_journal(self):
+        verify(self.ledger)
+
+
+@pytest.mark.parametrize("unit", list(UNITS))
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_books(store, unit, tmp_path, request):
+    if store == "sqlite":
+        names = count()
+        places = lambda: str(tmp_path / f"{next(names)}.db")  # noqa: E731
+    else:
+        server = request.getfixturevalue("server")
+        names = count()
+        places = lambda: server.new_schema(f"books_{unit}_{next(names)}")  # noqa: E731
+    examples = 300 if SOAK else 10 if store == "sqlite" else 4
+    kind = type("BooksHere", (Books,), {"place": staticmethod(places), "unit": unit})
+    run_state_machine_as_test(kind, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None))

@@ -1,0 +1,81 @@
+"""Small releases of every kind, and a way to change a bundle so that its checksums still fit."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import margrave as mg
+from margrave.design.spec import Spec
+from margrave.publish import manifest
+from margrave.publish.manifest import Checksum
+
+BASE = {
+    "title": "A small survey",
+    "attributes": {
+        "smoke": {"title": "Smoking", "values": ["no", "yes"], "labels": {"no": "does not smoke", "yes": "smokes"}},
+        "age": {"values": ["young", "middle", "old"]},
+        "unbiased": ["a", "b"],
+    },
+    "release": {"tables": [["smoke", "age"], ["age", "unbiased"]], "strategy": "margins"},
+    "privacy": {"epsilon": 1},
+}
+
+
+def _spec(release=(), privacy=()):
+    changed = {**BASE, "release": {**BASE["release"], **dict(release)}}
+    return Spec.from_dict(changed if not privacy else {**changed, "privacy": dict(privacy)})
+
+
+SPECS = {
+    "laplace": _spec(),
+    "gauss": _spec({"strategy": "residual"}, {"epsilon": 1, "delta": "1e-6"}),
+    "rho": _spec({"strategy": "auto", "all": 2}, {"rho": "0.5", "neighbours": "replace"}),
+    "encoded": _spec({"strategy": "fourier"}),
+    "sensitive": _spec(
+        {"sensitive": ["smoke"], "strategy": "auto", "tables": [["smoke", "age"], ["age", "unbiased", "smoke"]]}
+    ),
+    "total": _spec({"tables": [[], ["smoke"]]}),
+}
+
+
+@pytest.fixture(scope="session")
+def data():
+    rows = [("no", "young", "a")] * 31 + [("yes", "old", "b")] * 17 + [("no", "middle", "b")] * 9
+    return pd.DataFrame(rows, columns=["smoke", "age", "unbiased"])
+
+
+@pytest.fixture(scope="session")
+def releases(data):
+    """A seeded release of each kind, by name."""
+    return {name: mg.release(spec, data, seed=7) for name, spec in SPECS.items()}
+
+
+@pytest.fixture(params=SPECS)
+def out(request, releases):
+    return releases[request.param]
+
+
+@pytest.fixture
+def folder(releases, tmp_path):
+    """A bundle to be spoilt."""
+    return releases["laplace"].save(tmp_path / "bundle")
+
+
+def _reseal(folder: Path, change=lambda found: None) -> None:
+    """Make `release.json` fit the files again, after a change to them or to itself."""
+    found = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    del found["digest"]
+    for name in found["files"]:
+        if (folder / name).is_file():
+            one = Checksum.of((folder / name).read_bytes())
+            found["files"][name] = {"bytes": one.length, "sha256": one.sha256}
+    change(found)
+    text = manifest._canonical(found | {"digest": manifest._digest(found)})
+    (folder / "release.json").write_bytes(text)
+
+
+@pytest.fixture
+def reseal():
+    return _reseal
