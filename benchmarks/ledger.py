@@ -140,7 +140,7 @@ def compare(name: str, make: Callable[..., Callable[[], None]], place: str, url:
             crowd.end()
         bare, inserts, charged = (sum(row[kind] for row in rates) / ROUNDS for kind in range(3))
         print(
-            f"{name:10} {clients} clients: bare {bare:5.0f}/s, inserts alone {inserts:5.0f}/s, ledger {charged:5.0f}/s; "
+            f"{name:10} {clients} clients: bare {bare:5.0f}/s, inserts {inserts:5.0f}/s, ledger {charged:5.0f}/s; "
             f"ledger / bare {charged / bare:.2f}",
             flush=True,
         )

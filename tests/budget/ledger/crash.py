@@ -22,7 +22,17 @@ from margrave.budget.units import PureDP
 from margrave.publish import bundle
 from margrave.publish.charging import notion_of, published_in
 
-SPEC = '[attributes]\na = ["x", "y"]\n[release]\ntables = [["a"]]\nstrategy = "margins"\n[privacy]\nepsilon = 1.0\n'
+SPEC = """
+[attributes]
+a = ["x", "y"]
+[release]
+tables = [["a"]]
+strategy = "margins"
+nonnegative = "none"
+rounding = "none"
+[privacy]
+epsilon = 1.0
+"""
 DATA = pd.DataFrame({"a": ["x", "y", "x"] * 10})
 WATCHED = ("budget/ledger/", "publish/charging.py", "publish/writing.py", "pipeline.py", "measure/run.py")
 

@@ -24,6 +24,8 @@ age = ["young", "old"]
 [release]
 tables = [["smoke", "age"]]
 strategy = "margins"
+nonnegative = "none"
+rounding = "none"
 [privacy]
 epsilon = 1.0
 """

@@ -15,6 +15,8 @@ smoke = ["no", "yes"]
 [release]
 tables = [["smoke"]]
 strategy = "margins"
+nonnegative = "none"
+rounding = "none"
 [privacy]
 epsilon = 1.0
 """
