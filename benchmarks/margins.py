@@ -1,6 +1,7 @@
 """Plan, noise and fit of all tables of up to three attributes out of d, each with ten values, under ρ-zCDP.
 
-Each size runs in a process of its own, so that its peak memory is its own. Run with: python benchmarks/margins.py [d ...]
+Each size runs in a process of its own, so that its peak memory is its own.
+Run with: python benchmarks/margins.py [d ...]
 """
 
 from __future__ import annotations

@@ -83,6 +83,18 @@ def test_init_drafts_a_spec_that_release_refuses(tmp_path):
     assert refused.returncode == 3 and "draft = true" in refused.stderr
 
 
+def test_a_draft_never_repeats_a_password():
+    from margrave.cli.commands import _without_password
+
+    assert _without_password("postgresql://ann:secret@host/db?table=t") == "postgresql://ann@host/db?table=t"
+    assert _without_password("data/people.csv") == "data/people.csv"
+    shown = repr(mg.Spec.load({**_SMALL, "data": {"source": "postgresql://ann:secret@host/db?table=t"}}))
+    assert "secret" not in shown
+
+
+_SMALL = {"attributes": {"a": ["x", "y"]}, "release": {"all": 1}, "privacy": {"epsilon": 1}}
+
+
 def test_examples_are_listed_and_copied_once(tmp_path):
     assert "rochdale" in inside("examples").stdout
     inside("examples", "journey", "--to", str(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,12 @@ def init(
     notice("margrave init READS THE DATA: the values in the draft come from it and are not protected.")
     notice("Check each line against what is public, then remove 'draft = true'.")
     with progress("Reading") as update:
-        typer.echo(pipeline.draft(data, name=data, progress=update), nl=False)
+        typer.echo(pipeline.draft(data, name=_without_password(data), progress=update), nl=False)
+
+
+def _without_password(source: str) -> str:
+    """A source as it may be written down: a password in a URL is left out."""
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", source)
 
 
 def release(

@@ -60,11 +60,11 @@ class DataSection:
     ``count`` is the column that holds the number of records where the file is already tabulated.
     """
 
-    source: str | None = None
+    source: str | None = field(default=None, repr=False)
     count: str | None = None
     confidential: bool = True
     unit: Unit | None = None
-    base: Path | None = field(default=None, compare=False)
+    base: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def location(self) -> str | None:
