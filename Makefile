@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench soak docs clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
@@ -23,11 +23,14 @@ check: $(VENV)/.ready-test
 bench: $(VENV)/.ready-test
 	@$(BIN)/python benchmarks/run.py
 
+soak: $(VENV)/.ready-test
+	@MARGRAVE_SOAK=1 $(BIN)/python -m pytest tests/budget/ledger
+
 docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) build dist out demo-release
+	rm -rf $(VENV) build dist out demo-release*
 
 $(VENV)/.ready-run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from margrave.cli.plans import show_plan
 from margrave.cli.terminal import heading, print_frame, progress
 
+if TYPE_CHECKING:
+    from margrave.design.plan import Plan
+    from margrave.publish.release import Release
+
 
 def demo(
     name: Annotated[str, typer.Argument(help="A bundled data set: fungus, czech, rochdale or journey.")] = "czech",
     to: Annotated[
         Path | None,
-        typer.Option("--out", help="A new folder for the release; by default demo-release.", show_default=False),
+        typer.Option("--out", help="A new folder to work in; by default demo-release.", show_default=False),
     ] = None,
 ) -> None:
     """Release tables of a bundled data set, from forecast to error bars, and leave a report to look at."""
@@ -35,16 +39,37 @@ def demo(
     margin = planned.spec.margins[0]
     heading("EXACT: the true table. This data set is public; exact counts of confidential data are never published.")
     print_frame(exact.table(margin).to_pandas())
-    with progress("Releasing") as update:
-        out = pipeline.release(planned, progress=update)
-    with progress("Simulating error bars") as update:
-        out.prepare(update)
+    folder.mkdir()
+    out = _charged_twice(name, planned, str(folder / "ledger.db"))
     heading("PRIVATE: the same table as `margrave release` publishes it, with standard errors and 95 % intervals")
     print_frame(out.table(*margin))
     with progress("Writing") as update:
-        out.save(folder, progress=update)
-    typer.echo(f"The release is in {folder}; check it with: margrave verify {folder}")
-    typer.echo(f"A report to look at in a browser: {folder / 'report.html'}")
+        out.save(folder / "release", progress=update)
+    typer.echo(f"The release is in {folder / 'release'}; check it with: margrave verify {folder / 'release'}")
+    typer.echo(f"A report to look at in a browser: {folder / 'release' / 'report.html'}")
+
+
+def _charged_twice(name: str, planned: Plan, url: str) -> Release:
+    """A release charged to a new ledger, and the same again, which is free."""
+    from margrave import pipeline
+    from margrave.budget.ledger import Ledger
+    from margrave.cli import ledger as bank
+    from margrave.publish.charging import notion_of
+
+    with Ledger.create(url) as ledger:
+        ledger.register(f"{name}@1", notion_of(planned.spec), planned.spec.budget)
+        ledger.add_account("ann")
+        ledger.grant("ann", f"{name}@1", planned.spec.budget)
+        heading("LEDGER before: what may be spent on the data set in all, and by whom")
+        bank.show(url)
+        with progress("Releasing and simulating error bars") as update:
+            first = pipeline.release(planned, ledger=ledger, account="ann", progress=update)
+        heading("LEDGER after: the budget is used up, so another question would be refused")
+        bank.show(url)
+        again = pipeline.release(planned, ledger=ledger, account="ann")
+        same = "the same bundle, byte for byte" if again.stored == first.stored else "ANOTHER BUNDLE"
+        typer.echo(f"The same question again costs nothing and returns {same}.")
+    return first
 
 
 def _free(wanted: Path) -> Path:

@@ -61,12 +61,17 @@ class Simulated:
     def cell_errors(self, margin: Margin, level: float) -> tuple[Floats, Floats]:
         """The root mean squared error of each cell, and the half-width that covers the truth at the given level.
 
-        The errors of a table's cells, each in units of its own root mean square, are pooled for the quantile: a few
-        simulations of many cells say more about the tails than those of one cell.
+        Errors are pooled for the quantile: a few simulations of many cells say more about the tails than those of one
+        cell. Each is in units of the root mean square of the *other* simulations of its cell, because the error of the
+        release itself is not among those that its bar is made of either: for normal errors this is Student's t. Cells
+        that hardly ever move say nothing about how far the others do, and are left out.
         """
-        errors = self.errors(margin)
-        size = np.maximum(self.factor * np.sqrt((errors**2).mean(axis=0)), _LEAST)
-        return size, size * float(np.quantile(self.factor * np.abs(errors) / size, level))
+        squares = (self.factor * self.errors(margin)) ** 2
+        others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
+        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
+        units = np.sqrt(squares / np.maximum(others, _LEAST**2))
+        moving = size > _LEAST
+        return size, size * float(np.quantile(units[:, moving] if moving.any() else units, level))
 
 
 def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:
