@@ -47,7 +47,9 @@ def picture() -> str:
         'font-family="system-ui, sans-serif" fill="#222" role="img" aria-labelledby="title">',
         '<title id="title">Mean L1 error of published whole-number tables at ε = 1, by method, on four tables</title>',
         f'<rect width="{WIDTH}" height="{height}" rx="6" fill="#fff"/>',
-        text(16, 28, "Mean L1 error of a published table at ε = 1 (shorter is better; each panel to its own scale)", 14),
+        text(
+            16, 28, "Mean L1 error of a published table at ε = 1. Shorter is better; each panel has its own scale.", 14
+        ),
     ]
     for number, (name, errors) in enumerate(ERRORS.items()):
         parts += panel(number % 2 * (WIDTH // 2), TOP + number // 2 * PANEL, name, errors)

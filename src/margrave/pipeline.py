@@ -26,6 +26,7 @@ from margrave.noise import Generator
 from margrave.publish.charging import charged, request_of
 from margrave.publish.draft import draft_spec
 from margrave.publish.release import Release
+from margrave.reconstruct.published import publishable
 
 Progress = Callable[[int, int | None], None]
 
@@ -101,6 +102,7 @@ def _check(planned: Plan) -> None:
             "the spec is a draft whose values were read from the data: check every line against what is public, "
             "then remove 'draft = true'"
         )
+    publishable(planned)
     available = _available_memory()
     if available is not None and planned.memory > available:
         raise RefusedError(

@@ -176,3 +176,32 @@ def test_error_bars_come_from_simulation_and_the_same_release_has_the_same():
     assert out.simulated.factor >= 1
     wide = out.table("a", "b", level=0.5)
     assert (wide["high"] <= one["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"nonnegative": "records"}, "not available"),
+        ({"nonnegative": "simple", "neighbours": "replace"}, "changes the total"),
+        ({"nonnegative": "simple", "impossible": ({"a": frozenset({"0"}), "b": frozenset({"0"})},)}, "impossible"),
+    ],
+)
+def test_a_method_that_cannot_work_is_refused_before_data_is_opened(change, words):
+    with pytest.raises(RefusedError, match=words):
+        mg.release(replace(SPEC, **change), "nowhere.csv")
+
+
+def test_the_linear_program_is_refused_for_large_tables_before_data_is_opened():
+    with pytest.raises(RefusedError, match="linear program"):
+        mg.release(
+            spec_of((2,) * 17, ["abcdefghijklmnopq"[:2], "cdefghijklmnopq"], nonnegative="linear-program"),
+            "nowhere.csv",
+        )
+
+
+def test_raising_the_constant_says_what_theory_expects():
+    out = mg.release(
+        replace(SPEC, strategy="fourier", tables=spec_of((2, 3, 2), ["ac"]).tables, nonnegative="simple"), DATA, seed=1
+    )
+    assert any("with probability 95 %" in note for note in out.publication.notes)
+    assert (out.publication.table >= 0).all()

@@ -57,16 +57,34 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Progress | None]:
-    """A progress bar on stderr, in a terminal; nothing in a pipe. It shows how far, never how many records."""
+    """A progress bar on stderr, in a terminal; nothing in a pipe.
+
+    It shows how far, how fast (in percent a second) and how long still, never how many records.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        ProgressColumn,
+        SpinnerColumn,
+        Task,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bar
+    from rich.text import Text
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{100 * task.speed / task.total:.2g} %/s" if task.speed and task.total else "")
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Rate())
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Bar(*columns, *times, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def update(done: int, total: int | None) -> None:

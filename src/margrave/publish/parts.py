@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.query import Query
 from margrave.design.describe import name_of
 from margrave.design.plan import Plan
 from margrave.errors import BundleError, MargraveError
@@ -34,6 +35,8 @@ MEASUREMENTS = "measurements"
 MICRODATA = "microdata"
 FITTED = "fitted"
 CUBE = "cube.csv"
+_TOGETHER = 1 << 14
+"""Rows that are turned into text at a time: texts take far more memory than the numbers and the file."""
 _NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
 
 
@@ -130,11 +133,8 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
 
 def table_part(release: Release, margin: Margin) -> pa.Table:
     """A published table: one row a cell, with its error, its interval, and the unbiased estimate beside it."""
-    published, noisy = release.table(*margin), release.noisy(*margin)
-    numbers = {name: published[name].to_numpy() for name in _NUMBERS[:4]}
-    numbers["unbiased"] = noisy["count"].to_numpy()
-    numbers["variance"] = noisy["std_error"].to_numpy() ** 2
-    named = {column(name, margin): _rounded(values) for name, values in numbers.items()}
+    numbers = release.numbers(margin)
+    named = {column(name, margin): _rounded(numbers[name]) for name in _NUMBERS}
     return _arrow(_cells(release.domain, margin), named)
 
 
@@ -151,36 +151,37 @@ def cube_rows(domain: Domain, tables: Sequence[tuple[Margin, pa.Table]]) -> Iter
 
 def measurements_part(release: Release) -> pa.Table:
     """Every noisy whole number: which measurement, which output of it, what it looked at, and the noise it holds."""
-    plan = release.plan
+    import pyarrow as pa
+
+    plan, answers = release.plan, release.measured.answers
     used = plan.domain.margin(name for one in plan.measurements for name in one.query.margin)
-    pieces: dict[str, list[Any]] = {name: [] for name in used}
-    numbers: dict[str, list[NDArray[Any]]] = {name: [] for name in ("measurement", "output", "value", "variance")}
-    for index, answer in enumerate(release.measured.answers):
-        query, size = answer.measurement.query, answer.outputs.size
-        grid = np.indices(query.shape(plan.domain)).reshape(len(query.margin), size)
-        for name in used:
-            pieces[name].append(_seen(plan.domain, answer.measurement.query, name, grid, size))
-        numbers["measurement"].append(np.full(size, index + 1))
-        numbers["output"].append(np.arange(1, size + 1))
-        numbers["value"].append(answer.outputs.ravel())
-        numbers["variance"].append(np.full(size, answer.measurement.noise.variance))
-    joined = {column(name, used): np.concatenate(values) for name, values in numbers.items()}
-    first = dict(list(joined.items())[:2])
-    last = dict(list(joined.items())[2:])
-    return _arrow({name: np.concatenate(piece) for name, piece in pieces.items()}, last, first)
+    sizes = [answer.outputs.size for answer in answers]
+    variances = [answer.measurement.noise.variance for answer in answers]
+    # One column after the other: as Python's texts, all of them together would take many times the memory.
+    arrays = {
+        column("measurement", used): pa.array(np.repeat(np.arange(1, len(sizes) + 1), sizes)),
+        column("output", used): pa.array(np.concatenate([np.arange(1, size + 1) for size in sizes])),
+    }
+    for name in used:
+        seen = np.concatenate([_seen(plan.domain, answer.measurement.query, name) for answer in answers])
+        arrays[name] = pa.array(seen, pa.string())
+    arrays[column("value", used)] = pa.array(np.concatenate([answer.outputs.ravel() for answer in answers]))
+    arrays[column("variance", used)] = pa.array(np.repeat(variances, sizes))
+    return pa.table(arrays)
 
 
-def _seen(domain: Domain, query: Any, name: str, grid: NDArray[Any], size: int) -> NDArray[Any]:
+def _seen(domain: Domain, query: Query, name: str) -> NDArray[Any]:
     """What each output says about an attribute: a value, ``first minus second``, or ``*`` for nothing."""
     if name not in query.margin:
-        return np.full(size, ANY, dtype=object)
-    values = np.array(domain[name].values, dtype=object)
+        return np.full(query.outputs(domain), ANY, dtype=object)
+    values = domain[name].values
     if name in query.contrast:
-        return np.full(size, f"{values[0]} minus {values[1]}", dtype=object)
-    found: NDArray[Any] = values[grid[query.margin.index(name)]]
-    if name in query.residual:
-        found = np.array([f"{value} minus mean" for value in values], dtype=object)[grid[query.margin.index(name)]]
-    return found
+        return np.full(query.outputs(domain), f"{values[0]} minus {values[1]}", dtype=object)
+    texts = np.array([f"{value} minus mean" if name in query.residual else value for value in values], dtype=object)
+    axis = query.margin.index(name)
+    shape = query.shape(domain)
+    repeated = np.broadcast_to(texts.reshape([-1 if at == axis else 1 for at in range(len(shape))]), shape)
+    return repeated.ravel()
 
 
 def read_measurements(plan: Plan, content: bytes) -> list[NDArray[np.int64]]:
@@ -248,7 +249,9 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 def csv_bytes(table: pa.Table) -> bytes:
     """A part as CSV (RFC 4180, UTF-8, line feeds): the same table gives the same bytes, on every system."""
-    return _csv_row(table.column_names) + _csv_lines([_texts(values) for values in table.columns])
+    slices = (table.slice(start, _TOGETHER) for start in range(0, table.num_rows, _TOGETHER))
+    lines = (_csv_lines([_texts(values) for values in some.columns]) for some in slices)
+    return b"".join([_csv_row(table.column_names), *lines])
 
 
 def _csv_row(cells: Sequence[str]) -> bytes:
@@ -262,7 +265,9 @@ def _csv_lines(columns: Sequence[Sequence[str]]) -> bytes:
 def _texts(values: Any) -> list[str]:
     """The cells of a column as CSV writes them: whole numbers plainly, others in the fewest digits that are exact."""
     found = values.to_pylist()
-    return [repr(value) if isinstance(value, int | float) else _quoted(str(value)) for value in found]
+    # Texts are few and repeat; numbers are many and differ.
+    known = {value: _quoted(value) for value in set(found) if isinstance(value, str)}
+    return [known[value] if value in known else repr(value) for value in found] if known else list(map(repr, found))
 
 
 def _quoted(text: str) -> str:
@@ -277,13 +282,10 @@ def _cells(domain: Domain, margin: Margin) -> dict[str, NDArray[Any]]:
     return {name: np.array(domain[name].values, dtype=object)[grid[axis]] for axis, name in enumerate(margin)}
 
 
-def _arrow(
-    texts: dict[str, NDArray[Any]], numbers: dict[str, NDArray[Any]], first: dict[str, NDArray[Any]] | None = None
-) -> pa.Table:
+def _arrow(texts: dict[str, NDArray[Any]], numbers: dict[str, NDArray[Any]]) -> pa.Table:
     import pyarrow as pa
 
-    arrays = {name: pa.array(values) for name, values in (first or {}).items()}
-    arrays |= {name: pa.array(values, pa.string()) for name, values in texts.items()}
+    arrays = {name: pa.array(values, pa.string()) for name, values in texts.items()}
     arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in numbers.items()}
     return pa.table(arrays)
 

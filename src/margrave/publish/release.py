@@ -134,10 +134,25 @@ class Release:
         if self.publication is None:
             return self.noisy(*names, level=level)
         self.unbiased(margin)  # Refuses attributes about which the release says nothing.
-        frame = Table(self.domain, margin, self.published(margin)).to_pandas()
+        return Table(self.domain, margin, self.published(margin)).to_pandas().assign(**self._bounded(margin, level))
+
+    def numbers(self, margin: Margin) -> dict[str, NDArray[Any]]:
+        """What is published of each cell of a table: its count, error and 95 % interval, and the unbiased estimate."""
+        noisy = self._unbounded(margin, 0.95)
+        found = noisy if self.publication is None else self._bounded(margin, 0.95)
+        return {**found, "unbiased": noisy["count"], "variance": noisy["std_error"] ** 2}
+
+    def _bounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:
+        """Published counts with their errors and intervals, which hold no negative number."""
+        counts = self.published(margin).ravel()
         errors, widths = self._published_errors(margin, level)
-        counts = frame["count"]
-        return frame.assign(std_error=errors, low=np.maximum(counts - widths, 0), high=counts + widths)
+        return {"count": counts, "std_error": errors, "low": np.maximum(counts - widths, 0), "high": counts + widths}
+
+    def _unbounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:
+        """Unbiased counts with their errors and intervals."""
+        counts = self.unbiased(margin).ravel()
+        errors, widths = self._cell_errors(margin, level)
+        return {"count": counts, "std_error": errors, "low": counts - widths, "high": counts + widths}
 
     def _published_errors(self, margin: Margin, level: float) -> Bars:
         """Root mean squared error and half-width of each published cell; without simulation, of the unbiased one."""
@@ -161,10 +176,7 @@ class Release:
     def noisy(self, *names: str, level: float = 0.95) -> pd.DataFrame:
         """The unbiased table of some attributes: one row a cell, with its standard error and interval."""
         margin = self.domain.margin(names)
-        frame = Table(self.domain, margin, self.unbiased(margin)).to_pandas()
-        errors, widths = self._cell_errors(margin, level)
-        counts = frame["count"]
-        return frame.assign(std_error=errors, low=counts - widths, high=counts + widths)
+        return Table(self.domain, margin, self.unbiased(margin)).to_pandas().assign(**self._unbounded(margin, level))
 
     def _cell_errors(self, margin: Margin, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The standard error and half-width of each cell; all alike unless the plan encodes its attributes."""

@@ -33,6 +33,8 @@ _SMALL, _MEDIUM = 1 << 12, 1 << 14
 _MANY, _FEW = 48, 16
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
+_POOL = 8
+"""The fewest cells whose errors are pooled apart from those of the rest of a table."""
 
 
 def replicates(published: Published) -> int:
@@ -61,17 +63,25 @@ class Simulated:
     def cell_errors(self, margin: Margin, level: float) -> tuple[Floats, Floats]:
         """The root mean squared error of each cell, and the half-width that covers the truth at the given level.
 
-        Errors are pooled for the quantile: a few simulations of many cells say more about the tails than those of one
-        cell. Each is in units of the root mean square of the *other* simulations of its cell, because the error of the
-        release itself is not among those that its bar is made of either: for normal errors this is Student's t. Cells
-        that hardly ever move say nothing about how far the others do, and are left out.
+        Errors of alike cells are pooled for the quantile: a few simulations of many cells say more about the tails
+        than those of one cell. Each is in units of the root mean square of the *other* simulations of its cell, because
+        the error of the release itself is not among those that its bar is made of either: for normal errors this is
+        Student's t.
         """
         squares = (self.factor * self.errors(margin)) ** 2
         others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
-        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
         units = np.sqrt(squares / np.maximum(others, _LEAST**2))
-        moving = size > _LEAST
-        return size, size * float(np.quantile(units[:, moving] if moving.any() else units, level))
+        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
+        quantiles = np.full(size.shape, np.quantile(units, level))
+        for pool in _pools(self.truth.margin(margin).ravel(), size):
+            quantiles[pool] = np.quantile(units[:, pool], level)
+        return size, size * quantiles
+
+
+def _pools(counts: NDArray[Any], size: Floats) -> tuple[NDArray[np.bool_], ...]:
+    """Cells near zero, which hardly move and sometimes jump, and the others; none where one kind is rare."""
+    near = counts < 2 * size
+    return (near, ~near) if min(near.sum(), (~near).sum()) >= _POOL else ()
 
 
 def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:

@@ -18,8 +18,11 @@ from margrave.algebra.table import Table
 from margrave.design.plan import Plan
 from margrave.design.spec import possible_mask
 from margrave.errors import RefusedError
+from margrave.noise import DiscreteLaplace
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.linear_program import LARGEST as LARGEST_PROGRAM
+from margrave.reconstruct.linear_program import sufficient_raise
 from margrave.reconstruct.nonnegative import LARGEST, nonnegative
 from margrave.reconstruct.whole import whole
 
@@ -58,16 +61,28 @@ def used_domain(plan: Plan) -> Domain:
 
 
 def publishable(plan: Plan) -> str | None:
-    """Why the plan's tables are published as they are, unbiased; None where they are made non-negative and whole."""
-    if plan.spec.nonnegative == "none":
+    """Why the plan's tables are published as they are, unbiased; None where they are made non-negative and whole.
+
+    Needs no data. A method that cannot work is refused here, before anything is spent.
+    """
+    method, cells = plan.spec.nonnegative, used_domain(plan).cells()
+    if method == "none":
         return "the spec asks for the unbiased tables"
     reason = None
-    if used_domain(plan).cells() > LARGEST:
+    if method == "records":
+        reason = "fitting records to margins is not available"
+    elif cells > LARGEST:
         reason = f"the full table has more than {LARGEST} cells"
+    elif method == "linear-program" and cells > LARGEST_PROGRAM:
+        reason = f"the full table has more than the {LARGEST_PROGRAM} cells that a linear program is solved for"
     elif any(margin for margin in plan.exact):
         reason = "tables of attributes that are not sensitive are exact, and are not rounded"
-    if reason is not None and plan.spec.nonnegative != "auto":
-        raise RefusedError(f"nonnegative = {plan.spec.nonnegative!r} is not possible: {reason}; use 'auto' or 'none'")
+    elif method == "simple" and plan.spec.structural_zeros:
+        reason = "raising the constant fills impossible cells"
+    elif method == "simple" and () in plan.exact:
+        reason = "raising the constant changes the total, which is exact"
+    if reason is not None and method != "auto":
+        raise RefusedError(f"nonnegative = {method!r} is not possible: {reason}; use 'auto' or 'none'")
     return reason
 
 
@@ -87,11 +102,22 @@ def publish(plan: Plan, fit: Fit, progress: Progress | None = None) -> Published
         coded = tuple(plan.encoding.margin(margin) for margin in wanted)
         found = nonnegative(estimates, plan.spec.nonnegative, wanted=coded, possible=encoded, progress=progress)
         table = plan.encoding.decode(domain.names, found.table)
+    notes = (*found.notes, *_expected_raise(plan))
     if plan.spec.rounding == "none":
-        return Published(domain, table, found.method, "none", {}, found.notes)
+        return Published(domain, table, found.method, "none", {}, notes)
     total = round(float(fit.margin(()))) if () in plan.exact else None
     rounded = whole(table, domain, wanted, plan.spec.rounding, total=total, possible=possible)
-    return Published(domain, rounded.table, found.method, plan.spec.rounding, dict(rounded.changes), found.notes)
+    return Published(domain, rounded.table, found.method, plan.spec.rounding, dict(rounded.changes), notes)
+
+
+def _expected_raise(plan: Plan) -> tuple[str, ...]:
+    """For Barak's coefficients made non-negative by raising the constant: how much raising suffices, by theory."""
+    noises = {one.noise for one in plan.measurements}
+    noise = next(iter(noises))
+    if plan.spec.nonnegative != "simple" or plan.strategy != "fourier" or not isinstance(noise, DiscreteLaplace):
+        return ()
+    enough = sufficient_raise(float(noise.scale), len(plan.measurements), 0.05)
+    return (f"raising the total by {enough:.6g} makes every margin non-negative with probability 95 %",)
 
 
 def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
