@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import margrave as mg
+from margrave.budget.events import Protection
 from margrave.budget.units import PureDP
 from margrave.errors import DataError, RefusedError, UsageError
 from tests.shapes import frame_of, spec_of
@@ -144,3 +145,59 @@ def test_draft_of_a_file_is_a_spec(tmp_path):
     text = mg.draft(str(tmp_path / "d.csv"))
     spec = mg.Spec.load(text)
     assert spec.draft and spec.domain.names == ("a", "b")
+
+
+UNITS = """
+[data]
+source = "unused.csv"
+unit = { column = "person", max_records = 2 }
+[attributes]
+a = ["0", "1"]
+[release]
+tables = [["a"]]
+[privacy]
+epsilon = 1
+"""
+
+
+def test_a_plan_that_lost_its_data_section_cannot_be_released_again(tmp_path):
+    """Without the unit's column its records could not be bounded, as the plan's cost supposes."""
+    data = pd.DataFrame({"person": range(9), "a": ["0"] * 9})
+    out = mg.release(mg.Spec.load(UNITS), data)
+    with pytest.raises(RefusedError, match="lost its"):
+        mg.release(out.plan, data)
+    out.save(tmp_path / "out.zip")
+    with pytest.raises(RefusedError, match="lost its"):
+        mg.release(mg.Release.load(tmp_path / "out.zip").plan, data)
+
+
+def test_a_plan_that_was_changed_is_refused():
+    plan = mg.plan(mg.Spec.load(UNITS))
+    with pytest.raises(RefusedError, match="something else"):
+        mg.release(replace(plan, protection=Protection()), DATA)
+    with pytest.raises(RefusedError, match="exactly"):
+        mg.release(replace(mg.plan(SPEC), exact=(("a",),)), DATA)
+    cheap = replace(mg.plan(SPEC), spec=replace(SPEC, budget=PureDP(Fraction(1))))
+    with pytest.raises(RefusedError, match="more than the budget"):
+        mg.release(cheap, DATA)
+
+
+def test_a_sensitive_attribute_that_follows_from_another_is_refused():
+    text = """
+    [attributes]
+    region = ["N", "S"]
+    county = { values = ["n", "s"], determines = { region = { n = "N", s = "S" } } }
+    [release]
+    tables = [["region", "county"]]
+    sensitive = ["region"]
+    [privacy]
+    epsilon = 1
+    """
+    with pytest.raises(RefusedError, match="protects neither"):
+        mg.plan(mg.Spec.load(text))
+
+
+def test_times_cannot_be_units():
+    data = pd.DataFrame({"person": pd.to_datetime([1, 2], unit="ns"), "a": ["0", "1"]})
+    with pytest.raises(DataError, match="cannot tell units apart"):
+        mg.release(mg.Spec.load(UNITS), data)

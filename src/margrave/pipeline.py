@@ -16,7 +16,7 @@ from typing import Any
 from margrave.algebra.domain import Margin
 from margrave.budget.ledger import Ledger
 from margrave.crossing import ExactTables, Measured
-from margrave.design.plan import Plan, make_plan
+from margrave.design.plan import Plan, check_plan, make_plan
 from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure import run
@@ -102,6 +102,7 @@ def _check(planned: Plan) -> None:
             "the spec is a draft whose values were read from the data: check every line against what is public, "
             "then remove 'draft = true'"
         )
+    check_plan(planned)
     publishable(planned)
     available = _available_memory()
     if available is not None and planned.memory > available:

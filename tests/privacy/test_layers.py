@@ -14,38 +14,75 @@ SOURCE = ROOT / "src" / "margrave"
 CONFIDENTIAL = ("measure/",)
 LEDGER_STORES = {"budget/ledger/sqlite.py": {"sqlite3"}, "budget/ledger/postgres.py": {"psycopg"}}
 MAY_READ_FILES = ("measure/", "publish/", "design/spec.py", "design/facts/cache.py", "examples/")
+MAY_OPEN_DESCRIPTORS = (*MAY_READ_FILES, "budget/ledger/", "cli/app.py")
+MAY_START_PROGRAMS = ("design/facts/",)
 READERS = {"duckdb", "polars", "csv", "sqlite3", "adbc_driver_manager", "adbc_driver_postgresql", "psycopg"}
+READERS |= {"fileinput", "linecache", "mmap", "shelve", "dbm"}
 ARROW_READERS = {"csv", "dataset", "feather", "fs", "ipc", "json", "orc", "parquet"}
-READING_CALLS = {"open", "read_bytes", "read_text", "read_csv", "read_parquet", "memory_map", "open_csv"}
-DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile"}
+LOADERS = {"pkgutil", "runpy", "imp", "zipimport"}
+READING = {"read_bytes", "read_text", "loadtxt", "genfromtxt", "fromfile", "memmap", "memory_map", "open_csv"}
+READING |= {"FileIO", "OSFile", "MemoryMappedFile", "input_stream", "DataFile"}
+PANDAS_READERS = {f"read_{kind}" for kind in ("csv", "table", "parquet", "json", "excel", "feather", "pickle", "fwf")}
+PANDAS_READERS |= {f"read_{kind}" for kind in ("sql", "orc", "hdf", "sas", "spss", "stata", "xml", "html", "clipboard")}
+DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins__", "resolve_name"}
+PIPELINE = {"plan", "release", "count", "draft"}
 
 
 def problems(path, name):
-    """What a module does that its room does not allow."""
-    confidential = name.startswith(CONFIDENTIAL)
-    reads_files = name.startswith(MAY_READ_FILES)
+    """What a module does, or could do through a name that it takes hold of, that its room does not allow."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         line = getattr(node, "lineno", 0)
         for module in imported(node):
-            top, _, rest = module.partition(".")
-            if top == "importlib" and rest not in ("metadata", "resources"):
-                yield f"{name}:{line} imports {module}: dynamic imports are forbidden"
-            if top in READERS - LEDGER_STORES.get(name, set()) and not confidential:
-                yield f"{name}:{line} imports {module}: only measure/ reads data"
-            if top == "pyarrow" and rest.split(".")[0] in ARROW_READERS and not reads_files:
-                yield f"{name}:{line} imports {module}: only measure/ and the bundle's reader read files"
-            if module == "margrave" and not name.startswith(("cli/", "__init__")):
-                yield f"{name}:{line} imports the package as a whole: import the module that is meant"
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in DYNAMIC and not (called == "compile" and isinstance(node.func, ast.Attribute)):
-                yield f"{name}:{line} calls {called}: dynamic imports are forbidden"
-            if called in READING_CALLS and not reads_files and not is_os_open(node):
-                yield f"{name}:{line} calls {called}: only measure/ and the bundle's reader read files"
+            for text in import_problems(module, name):
+                yield f"{name}:{line} imports {module}: {text}"
+        for text in reference_problems(node, name):
+            yield f"{name}:{line} {text}"
 
 
-def is_os_open(node):
-    return isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "os"
+def import_problems(module, name):
+    top, _, rest = module.partition(".")
+    confidential = name.startswith(CONFIDENTIAL)
+    if (top == "importlib" and rest not in ("metadata", "resources")) or top in LOADERS:
+        yield "dynamic imports are forbidden"
+    if top in READERS - LEDGER_STORES.get(name, set()) and not confidential:
+        yield "only measure/ reads data"
+    if top == "pyarrow" and rest.split(".")[0] in ARROW_READERS and not name.startswith(MAY_READ_FILES):
+        yield "only measure/ and the bundle's reader read files"
+    if top == "pyarrow" and rest.split(".")[0] == "csv" and not confidential:
+        yield "a bundle is never parsed from CSV"
+    if top == "subprocess" and not name.startswith((*CONFIDENTIAL, *MAY_START_PROGRAMS)):
+        yield "programs are not started here"
+    if module == "margrave" and not name.startswith(("cli/", "__init__")):
+        yield "import the module that is meant, not the package as a whole"
+    if module.startswith("margrave.pipeline.") and rest.split(".")[1] not in PIPELINE:
+        yield "of the pipeline only its steps may be used, not what it imports"
+
+
+def reference_problems(node, name):
+    """References, not only calls: a function can be renamed before it is called."""
+    word = (
+        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") if isinstance(node, ast.Name) else ""
+    )
+    owner = getattr(node.value, "id", "") if isinstance(node, ast.Attribute) else ""
+    reads_files = name.startswith(MAY_READ_FILES)
+    if word in DYNAMIC and not (word == "compile" and owner == "re"):
+        yield f"uses {word}: dynamic imports are forbidden"
+    if (owner, word) == ("sys", "modules"):
+        yield "uses sys.modules: dynamic imports are forbidden"
+    if owner == "pipeline" and word not in PIPELINE:
+        yield f"uses pipeline.{word}: of the pipeline only its steps may be used"
+    if word in PANDAS_READERS and not name.startswith(CONFIDENTIAL) and owner in ("pd", "pandas", "pl", "polars"):
+        yield f"uses {word}: only measure/ reads data"
+    opens = (word == "open" and not owner and isinstance(node, ast.Name)) or (owner, word) in (
+        ("io", "open"),
+        ("np", "load"),
+    )
+    if (opens or word in READING) and not reads_files:
+        yield f"uses {word}: only measure/ and the bundle's reader read files"
+    if (owner, word) in (("os", "open"), ("os", "fdopen")) and not name.startswith(MAY_OPEN_DESCRIPTORS):
+        yield "opens a file descriptor: only measure/ and the bundle's reader read files"
+    if word == "open" and owner not in ("", "os", "Ledger", "cls") and not reads_files:
+        yield "uses open: only measure/ and the bundle's reader read files"
 
 
 def imported(node):
@@ -53,7 +90,7 @@ def imported(node):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
-        if module in ("pyarrow", "importlib"):
+        if module in ("pyarrow", "importlib", "margrave.pipeline"):
             return [f"{module}.{alias.name}" for alias in node.names]
         if module == "margrave":
             inside = {path.stem for path in SOURCE.iterdir()}
@@ -85,6 +122,20 @@ def test_no_module_leaves_its_room():
         ("budget/ledger/ledger.py", "import sqlite3"),
         ("budget/events.py", "from pathlib import Path; Path('secret.csv').read_text()"),
         ("algebra/table.py", "import margrave"),
+        ("score/measures.py", "import pandas as pd; r = pd.read_csv; r('secret.csv')"),
+        ("score/measures.py", "import pandas as pd; pd.read_table('secret.csv')"),
+        ("score/measures.py", "import numpy as np; np.loadtxt('secret.csv')"),
+        ("score/measures.py", "import io; io.FileIO('secret.csv')"),
+        ("score/measures.py", "import pyarrow as pa; pa.OSFile('secret.csv')"),
+        ("score/measures.py", "import linecache"),
+        ("score/measures.py", "import subprocess"),
+        ("score/measures.py", "import os; os.open('secret.csv', 0)"),
+        ("score/measures.py", "f = __import__; f('margrave.measure')"),
+        ("score/measures.py", "import sys; sys.modules['margrave.measure.run']"),
+        ("score/measures.py", "import runpy"),
+        ("publish/parts.py", "from pyarrow import csv"),
+        ("study/__init__.py", "from margrave.pipeline import run"),
+        ("cli/commands.py", "def f():\n    from margrave import pipeline\n    return pipeline.run.count"),
         ("noise/laplace.py", "exec('import margrave.measure')"),
     ],
 )

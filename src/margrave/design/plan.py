@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -192,6 +192,15 @@ class Plan:
                 f"only {names} of each record is protected: who is in the data, and all other attributes, are not, "
                 "and tables of those are published exactly"
             )
+            mixed = [
+                pattern
+                for pattern in self.spec.impossible
+                if 0 < len(set(pattern) & {*self.spec.sensitive}) < len(pattern)
+            ]
+            if mixed:
+                found.append(
+                    "an impossible combination of sensitive and other values tells something about who has the others"
+                )
         return tuple(found)
 
 
@@ -221,6 +230,7 @@ def candidates(spec: Spec) -> list[Choice]:
     """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
     if spec.public:
         raise RefusedError("release.public: public facts change what a release costs; planning with them is refused")
+    _check_sensitive(spec)
     kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
     return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
 
@@ -248,7 +258,7 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     return Choice(name, problem, _NAMED[name](problem), encoding)
 
 
-def _known(spec: Spec, wanted: Mapping[Margin, float], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
+def _known(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
     """Margins that are the same in all neighbours, and so are published exactly at no cost.
 
     With sensitive attributes these are the tables of the others; when one record is replaced, the number of records.
@@ -262,6 +272,39 @@ def _known(spec: Spec, wanted: Mapping[Margin, float], encoding: BinaryEncoding 
 def _protection(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
     sensitive = spec.sensitive if encoding is None else encoding.margin(spec.sensitive)
     return Protection(spec.neighbours, sensitive, spec.records_per_unit)
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan that says something else than its spec: it was changed, or has lost the [data] of its spec.
+
+    A plan that was read from a bundle no longer knows which column names the units, so their records could not be
+    bounded as its cost supposes.
+    """
+    spec, encoding = plan.spec, plan.encoding
+    if plan.protection != _protection(spec, encoding):
+        raise RefusedError(
+            "the plan protects something else than its spec says, or its spec has lost its [data]: plan again"
+        )
+    wanted = {effective(plan.domain, plan.measured_margin(margin)) for margin in spec.margins}
+    if set(plan.exact) != set(_known(spec, wanted, encoding)):
+        raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
+    if isinstance(spec.budget, ApproxDP):
+        within = plan.guarantee.epsilon <= spec.budget.epsilon if not isinstance(plan.guarantee, ZCDP) else False
+    else:
+        within = type(plan.cost) is type(spec.budget) and _amount(plan.cost) <= _amount(spec.budget)
+    if not within:
+        raise RefusedError(f"the plan costs {plan.guarantee}, more than the budget of {spec.budget}: plan again")
+
+
+def _check_sensitive(spec: Spec) -> None:
+    """A sensitive attribute that follows from others, or that others follow from, cannot be protected on its own."""
+    for entry in spec.codebook.entries if spec.sensitive else ():
+        for other in entry.determines:
+            if (entry.name in spec.sensitive) != (other in spec.sensitive):
+                raise RefusedError(
+                    f"release.sensitive: {entry.name!r} determines {other!r}, so protecting only one of them protects "
+                    "neither: declare both sensitive, or none"
+                )
 
 
 def _rating(spec: Spec, choice: Choice) -> float:

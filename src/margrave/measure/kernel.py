@@ -120,7 +120,7 @@ class _Share:
 def cell_type(cells: int) -> np.dtype[Any]:
     """The smallest type that numbers the cells and that numpy can count: 16 or 32 bits unsigned, or 64 bits signed."""
     for choice in (np.uint16, np.uint32):
-        if cells <= np.iinfo(choice).max + 1:
+        if cells <= np.iinfo(choice).max:
             return np.dtype(choice)
     return np.dtype(np.int64)
 

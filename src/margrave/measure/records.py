@@ -137,6 +137,9 @@ def _weight(value: Any) -> int:
 
 def _units(column: pa.Array, name: str, failures: Failures) -> pa.Array:
     """The owners of the records, decoded; NULL, NaN and empty text own nothing and fail."""
+    if pa.types.is_timestamp(column.type):
+        # Two people whose ids differ by less than the resolution kept would be taken for one.
+        raise DataError(f"column {name!r} holds times, which cannot tell units apart: name a column of ids")
     column = plain(column, name)
     if kind_of(column.type, name) == "empty":
         column = column.cast(pa.large_binary())

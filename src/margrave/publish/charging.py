@@ -56,18 +56,18 @@ def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | No
 def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
     """Reserve, draw, commit: in this order, so that whatever is interrupted, no answer is there without its charge.
 
-    A failure of the draw gives the request up, and its charge stays. An interruption, or a failure of anything later,
-    leaves it unfinished, to be taken up again by the same request.
+    A failure of the draw, or of anything computed from it, gives the request up, and its charge stays: drawing again
+    until it succeeds would be another, dearer question. An interruption, or a failure to store the answer, leaves the
+    request unfinished, to be taken up again.
     """
     charge = ledger.reserve(request)
     if charge.content is not None:
         return _read(charge.content)
     try:
-        measured = draw()
+        content, identity = _written(Release(plan, draw(), _section(charge)))
     except Exception as error:
         ledger.void(charge, touched=True, reason=type(error).__name__)
         raise
-    content, identity = _written(Release(plan, measured, _section(charge)))
     return _read(ledger.commit(charge, content, identity))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
@@ -34,7 +35,7 @@ _MANY, _FEW = 48, 16
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
 _POOL = 8
-"""The fewest cells whose errors are pooled apart from those of the rest of a table."""
+"""The fewest cells, near zero or away from it, whose errors are pooled apart."""
 
 
 def replicates(published: Published) -> int:
@@ -72,16 +73,14 @@ class Simulated:
         others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
         units = np.sqrt(squares / np.maximum(others, _LEAST**2))
         size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
+        near = self.truth.margin(margin).ravel() < 2 * size
         quantiles = np.full(size.shape, np.quantile(units, level))
-        for pool in _pools(self.truth.margin(margin).ravel(), size):
-            quantiles[pool] = np.quantile(units[:, pool], level)
+        if min(near.sum(), (~near).sum()) >= _POOL:
+            quantiles[~near] = np.quantile(units[:, ~near], level)
+            quantiles[near] = np.quantile(units[:, near], level)
+        # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
+        quantiles[near] = np.maximum(quantiles[near], ndtri((1 + level) / 2))
         return size, size * quantiles
-
-
-def _pools(counts: NDArray[Any], size: Floats) -> tuple[NDArray[np.bool_], ...]:
-    """Cells near zero, which hardly move and sometimes jump, and the others; none where one kind is rare."""
-    near = counts < 2 * size
-    return (near, ~near) if min(near.sum(), (~near).sum()) >= _POOL else ()
 
 
 def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:

@@ -120,6 +120,22 @@ def test_a_failure_with_the_data_open_stays_charged(ledger, plan):
     verify(ledger)
 
 
+def test_a_failure_after_the_draw_stays_charged_and_cannot_be_drawn_again(ledger, plan, monkeypatch):
+    """Drawing again until the answer can be worked out would publish noise that was selected."""
+
+    def fail(release):
+        raise ValueError("not solved")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("margrave.publish.charging._written", fail)
+        with pytest.raises(ValueError, match="not solved"):
+            mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
+    assert spent(ledger) == 1
+    with pytest.raises(RefusedError):
+        mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
+    assert spent(ledger) == 1
+
+
 def test_an_interruption_leaves_the_request_to_be_taken_up(ledger, plan, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

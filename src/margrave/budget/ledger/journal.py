@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import json.encoder
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -16,13 +17,25 @@ START = "0" * 64
 
 _FIELDS = {"body", "kind", "number", "previous", "time"}
 
-
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _quick() -> Callable[[Any, int], Iterable[str]] | None:
+    """What `JSONEncoder.encode` makes anew at each call, made once; None where Python has no such thing."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return None
+    text = json.encoder.encode_basestring_ascii
+    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, text, None, ":", ",", True, False, False)
+    return one
+
+
+_pieces = _quick()
 
 
 def canonical(value: Any) -> str:
     """One text for one JSON value: sorted keys, no spaces, plain ASCII."""
-    return _encoder.encode(value)
+    return _encoder.encode(value) if _pieces is None else "".join(_pieces(value, 0))
 
 
 def digest(content: bytes) -> str:

@@ -129,7 +129,8 @@ class Ledger:
         """Charge a request before any data is opened, or find its stored answer, or take it up where it was left."""
         dataset = str(request.dataset)
         with self.store.writing() as session:
-            view = self._view(session, self._expected(request))
+            identity = request.id or self._new_id()
+            view = self._view(session, self._expected(request, identity))
             data, account = need_dataset(view, dataset), need_account(view, request.account)
             different = data.notion.difference(request.notion)
             if different is not None:
@@ -140,7 +141,7 @@ class Ledger:
             if asked is not None:
                 return self._charge(session, view, request, asked)
             body: dict[str, Any] = {
-                "request": request.id or _new_id(view),
+                "request": identity,
                 "dataset": dataset,
                 "account": account.name,
                 "question": request.question,
@@ -207,12 +208,15 @@ class Ledger:
             raise UsageError(f"say which registered data set this is (there are: {names})")
         return DataSetName.parse(known[0].name)
 
-    def _expected(self, request: Request) -> Iterable[str]:
+    def _new_id(self) -> str:
+        """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
+        return f"r{int(self._clock().timestamp() * 1000):013}-{secrets.token_hex(8)}"
+
+    def _expected(self, request: Request, identity: str) -> Iterable[str]:
         """The records that a request will need, as far as can be told: reading them at once saves round trips."""
         dataset = str(request.dataset)
-        keys = [f"dataset/{dataset}", f"account/{request.account}", f"question/{dataset}/{request.question}"]
-        if request.id is not None:
-            keys.append(f"request/{request.id}")
+        keys = [f"dataset/{dataset}", f"account/{request.account}"]
+        keys += [f"question/{dataset}/{request.question}", f"request/{identity}"]
         data, account = self._fixed.get(keys[0]), self._fixed.get(keys[1])
         if data is not None and account is not None:
             pool = data.pool  # type: ignore[attr-defined]
@@ -311,11 +315,6 @@ def _tip(view: View) -> Tip:
     if found is None:
         raise LedgerError("the ledger is empty: its making was interrupted; remove it and make it again")
     return found
-
-
-def _new_id(view: View) -> str:
-    """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
-    return f"r{_tip(view).number:09}-{secrets.token_hex(8)}"
 
 
 def _earlier(view: View, request: Request) -> Asked | None:

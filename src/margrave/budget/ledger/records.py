@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from margrave.budget.ledger.journal import canonical
 from margrave.budget.ledger.totals import Totals
@@ -240,6 +240,11 @@ class Asked:
     def key(self) -> str:
         return f"request/{self.id}"
 
+    def closed(self, status: str, bundle: str | None = None, release: str | None = None) -> Asked:
+        """The request once it is committed, with its answer, or void."""
+        asked = (self.dataset, self.account, self.question, self.cost)
+        return Asked(self.id, status, *asked, self.number, self.hash, self.time, self.paid, bundle, release)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "id": self.id,
@@ -328,7 +333,8 @@ class View:
         key = "/".join((kind.kind, *names)) if names else kind.kind
         if key not in self.records:
             self.fetch((key,))
-        return cast("R | None", self.records[key])
+        return self.records[key]  # type: ignore[return-value]  # the key begins with the kind
 
     def put(self, record: Record) -> None:
-        self.records[record.key] = self.changes[record.key] = record
+        key = record.key
+        self.records[key] = self.changes[key] = record

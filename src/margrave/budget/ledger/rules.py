@@ -263,13 +263,13 @@ def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
 def _commit(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
     asked = need_reserved(view, body["request"])
     view.put(_closed(view, asked, asked.id))
-    view.put(replace(asked, status="committed", bundle=body["bundle"], release=body["release"]))
+    view.put(asked.closed("committed", body["bundle"], body["release"]))
 
 
 def _void(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
     asked = need_reserved(view, body["request"])
     view.put(_closed(view, asked))
-    view.put(replace(asked, status="void"))
+    view.put(asked.closed("void"))
     if body["charged"]:
         return
     pool = need_pool(view, need_dataset(view, asked.dataset).pool)

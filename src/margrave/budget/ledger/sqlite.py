@@ -21,6 +21,12 @@ _LOG_PAGES = 4000
 _FEW_FREE = "the disk is full: make room and try again; nothing was written"
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that remembers how long, in seconds, its statements wait for a lock, to be told only of changes."""
+
+    patience: float | None = None
+
+
 class SqliteStore(Store):
     """A ledger file. It must be on a local disk: locks do not hold on network file systems."""
 
@@ -58,7 +64,9 @@ class SqliteStore(Store):
 
     def connect(self) -> sqlite3.Connection:
         with _errors(self):
-            one = sqlite3.connect(self.path, timeout=self.wait, isolation_level=None, check_same_thread=False)
+            one = sqlite3.connect(
+                self.path, timeout=self.wait, isolation_level=None, check_same_thread=False, factory=_Connection
+            )
             try:
                 mode = one.execute("PRAGMA journal_mode=WAL").fetchone()[0]
                 one.execute("PRAGMA synchronous=FULL")
@@ -71,8 +79,15 @@ class SqliteStore(Store):
             return one
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def _patient(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose statements wait for others."""
         with _errors(self), self.connection() as connection:
+            _be_patient(connection, self.wait)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        with self._patient() as connection:
             connection.execute("BEGIN")
             try:
                 yield SqliteSession(connection)
@@ -91,10 +106,13 @@ class SqliteStore(Store):
                 raise
             connection.execute("COMMIT")
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
-        """Wait for the one writer's place. SQLite's own waiting sleeps too long when many are quick."""
+    def _begin(self, connection: _Connection) -> None:
+        """Wait for the one writer's place. SQLite's own waiting sleeps too long when many are quick.
+
+        Whoever has that place waits for nobody, so the statements up to the commit need no patience either.
+        """
         deadline, pause = time.monotonic() + self.wait, _SHORTEST
-        connection.execute("PRAGMA busy_timeout=0")
+        _be_patient(connection, 0)
         while True:
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -104,15 +122,14 @@ class SqliteStore(Store):
                     raise
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST)
-        connection.execute(f"PRAGMA busy_timeout={int(self.wait * 1000)}")
 
     def schema_version(self) -> int:
-        with _errors(self), self.connection() as connection:
+        with self._patient() as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE name = 'ledger_schema'").fetchone()
             return 0 if found is None else int(connection.execute("SELECT version FROM ledger_schema").fetchone()[0])
 
     def migrate(self) -> None:
-        with _errors(self), self.connection() as connection:
+        with self._patient() as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("CREATE TABLE IF NOT EXISTS ledger_schema (version BIGINT NOT NULL)")
             found = connection.execute("SELECT version FROM ledger_schema").fetchone()
@@ -124,10 +141,16 @@ class SqliteStore(Store):
 
     def check_pages(self) -> None:
         """Have SQLite look for damage in its own structures."""
-        with _errors(self), self.connection() as connection:
+        with self._patient() as connection:
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if found != "ok":
                 raise VerificationError(f"{self.path} is damaged: {found}")
+
+
+def _be_patient(connection: _Connection, seconds: float) -> None:
+    if connection.patience != seconds:
+        connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+        connection.patience = seconds
 
 
 class SqliteSession(Session):

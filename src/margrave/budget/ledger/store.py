@@ -44,6 +44,23 @@ MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
 """Version n of the schema is reached by the first n of these. They are only ever added to."""
 
 
+_LAST = (
+    " UNION ALL SELECT '#' || number, hash FROM ledger_journal WHERE number = (SELECT max(number) FROM ledger_journal)"
+)
+
+
+def _select(count: int) -> str:
+    """A query for so many records."""
+    return f"SELECT key, value FROM ledger_state WHERE key IN ({', '.join('?' * count)})"
+
+
+def _upsert(count: int) -> str:
+    """A statement that writes so many records."""
+    pairs = ", ".join(["(?, ?)"] * count)
+    update = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    return f"INSERT INTO ledger_state (key, value) VALUES {pairs} {update}"
+
+
 class Connection(Protocol):
     """What sqlite3 and psycopg connections have in common."""
 
@@ -66,17 +83,11 @@ class Session(ABC):
     def state(self, keys: Iterable[str]) -> Mapping[str, str]:
         """The records under some keys, where there are such."""
         wanted = list(keys)
-        marks = ", ".join("?" for _ in wanted)
-        return dict(self.rows(f"SELECT key, value FROM ledger_state WHERE key IN ({marks})", wanted))
+        return dict(self.rows(_select(len(wanted)), wanted))
 
     def ends(self, keys: Sequence[str]) -> Any:
         """A query for the records under some keys and, under the key ``#number``, the hash of the last entry."""
-        marks = ", ".join("?" for _ in keys)
-        return self.rows(
-            f"SELECT key, value FROM ledger_state WHERE key IN ({marks}) UNION ALL SELECT '#' || number, hash "
-            "FROM ledger_journal WHERE number = (SELECT max(number) FROM ledger_journal)",
-            keys,
-        )
+        return self.rows(_select(len(keys)) + _LAST, keys)
 
     def begin(self, keys: Sequence[str]) -> tuple[dict[str, str], tuple[int, str] | None]:
         """The records under some keys, and the number and hash of the last entry, as they stand when writing begins."""
@@ -110,10 +121,8 @@ class Session(ABC):
 
     def append(self, row: Row, state: Mapping[str, str], bundle: tuple[str, bytes] | None = None) -> None:
         """Add an entry, what it does to the state, and the answer that it commits."""
-        pairs = ", ".join("(?, ?)" for _ in state)
-        update = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         self.write("INSERT INTO ledger_journal (number, entry, hash) VALUES (?, ?, ?)", row)
-        self.write(f"INSERT INTO ledger_state (key, value) VALUES {pairs} {update}", [*chain(*state.items())])
+        self.write(_upsert(len(state)), [*chain(*state.items())])
         if bundle is not None:
             digest, content = bundle
             insert = "INSERT INTO ledger_bundle (digest, part, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"

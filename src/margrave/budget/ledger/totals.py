@@ -44,10 +44,11 @@ class Totals:
         """The totals with one more charge; with ``times`` = -1, with one less."""
         match cost:
             case PureDP(epsilon):
+                square = epsilon * epsilon
                 return Totals(
                     _counted(self.pure, str(epsilon), times),
-                    _short(self.epsilon + times * epsilon),
-                    _short(self.squares + times * epsilon * epsilon),
+                    _short(self.epsilon + (epsilon if times == 1 else times * epsilon)),
+                    _short(self.squares + (square if times == 1 else times * square)),
                     self.rho,
                     self.approx,
                     self.delta,
