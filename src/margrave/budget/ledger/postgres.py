@@ -25,6 +25,7 @@ class PostgresStore(Store):
 
     dialect = "postgresql"
     bytes_type = "BYTEA"
+    integer_type = "BIGINT"
     clustered = ""
 
     def __init__(self, url: str, *, wait: float = WAIT) -> None:

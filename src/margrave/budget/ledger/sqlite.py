@@ -32,6 +32,7 @@ class SqliteStore(Store):
 
     dialect = "sqlite"
     bytes_type = "BLOB"
+    integer_type = "INTEGER"
     clustered = " WITHOUT ROWID"
 
     def __init__(self, path: Path, *, create: bool = False, wait: float = WAIT) -> None:

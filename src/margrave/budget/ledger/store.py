@@ -21,7 +21,7 @@ Row = tuple[int, str, str]
 MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {
         "all": (
-            "CREATE TABLE ledger_journal (number BIGINT PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
+            "CREATE TABLE ledger_journal (number {integer} PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
             "CREATE TABLE ledger_state (key TEXT PRIMARY KEY, value TEXT NOT NULL){clustered}",
             "CREATE TABLE ledger_bundle "
             "(digest TEXT, part BIGINT, content {bytes} NOT NULL, PRIMARY KEY (digest, part))",
@@ -135,6 +135,7 @@ class Store(ABC):
 
     dialect: str
     bytes_type: str
+    integer_type: str
     clustered: str
 
     def __init__(self) -> None:
@@ -221,7 +222,11 @@ class Store(ABC):
         """The statements from a version of the schema to the newest."""
         for step in MIGRATIONS[version:]:
             for statement in (*step.get("all", ()), *step.get(self.dialect, ())):
-                yield statement.replace("{bytes}", self.bytes_type).replace("{clustered}", self.clustered)
+                yield (
+                    statement.replace("{bytes}", self.bytes_type)
+                    .replace("{clustered}", self.clustered)
+                    .replace("{integer}", self.integer_type)
+                )
 
 
 _ABANDONED: list[Connection] = []
