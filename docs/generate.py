@@ -15,7 +15,7 @@ HEAD = """# The command line
 Made by `make docs` from the commands themselves.
 
 Results go to standard output, remarks and progress to standard error. Exit codes: 0 ok, 1 bad input, 2 wrong usage,
-3 refused (unsafe, over budget, too large), 4 verification failed.
+3 refused (unsafe, over budget, too large), 4 verification failed, 130 interrupted.
 """
 
 

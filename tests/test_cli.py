@@ -137,6 +137,22 @@ def test_an_unforeseen_error_shows_no_text_of_its_own():
     assert "ValueError" in done.stderr and "XK47QZ" not in done.stderr and "Traceback" not in done.stderr
 
 
+def test_an_interrupted_release_says_so_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    from margrave.cli.app import main
+    from margrave.measure import run as measuring
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measuring, "measure", interrupted)
+    monkeypatch.setattr(sys, "argv", ["margrave", "release", CZECH, "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_version():
     assert inside("--version").stdout.startswith("margrave 0.")
 

@@ -10,8 +10,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+import margrave as mg
 from margrave import examples
 from margrave.errors import UsageError
 
@@ -186,3 +188,18 @@ def test_unknown_name_without_a_near_one_lists_the_examples(wrong: str) -> None:
     with pytest.raises(UsageError, match=r"'\. The examples are fungus") as caught:
         examples.path(wrong)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", examples.names())
+def test_counts_equal_those_of_a_database(name):
+    """Every wanted table, counted by the pipeline and by SQL over the same file."""
+    spec = mg.Spec.load(examples.path(name))
+    exact = mg.count(spec)
+    source = f"read_csv('{spec.data.location}', all_varchar = true)"
+    for margin in spec.margins:
+        names = ", ".join(f'"{column}"' for column in margin)
+        rows = duckdb.sql(f"SELECT {names}, sum(CAST(count AS BIGINT)) FROM {source} GROUP BY ALL").fetchall()
+        found = {tuple(row[:-1]): row[-1] for row in rows}
+        table = exact.table(margin).to_pandas()
+        assert len(found) == len(table)
+        assert all(found[tuple(row[:-1])] == row[-1] for row in table.itertuples(index=False))

@@ -110,7 +110,7 @@ def test_an_error_in_a_thread_is_not_lost(monkeypatch):
 
 
 def test_cell_numbers_take_the_smallest_type():
-    assert [cell_type(cells).name for cells in (2, 1 << 16, (1 << 16) + 1, 1 << 32, (1 << 32) + 1)] == [
+    assert [cell_type(cells).name for cells in (2, (1 << 16) - 1, 1 << 16, (1 << 32) - 1, 1 << 32)] == [
         "uint16", "uint16", "uint32", "uint32", "int64"]  # fmt: skip
 
 

@@ -14,6 +14,12 @@ from margrave import __version__
 from margrave.cli import bundles, commands, demo, ledger, plans
 from margrave.errors import MargraveError
 
+_INTERRUPTED = 130
+_STOPPED = (
+    "margrave: interrupted; nothing half-written is left behind. "
+    "What was charged to a ledger stays charged: the same command goes on without a second charge."
+)
+
 app = typer.Typer(
     name="margrave",
     help="Publish tables about people without exposing any of them.",
@@ -52,15 +58,18 @@ app.add_typer(ledger.app)
 
 
 def main() -> None:
-    """Run the program. Exit codes: 0 ok, 1 bad input, 2 usage, 3 refused, 4 verification failed."""
+    """Run the program. Exit codes: 0 ok, 1 bad input, 2 usage, 3 refused, 4 verification failed, 130 interrupted."""
     try:
         app()
     except MargraveError as error:
         typer.echo(f"margrave: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("margrave: interrupted; nothing was written", err=True)
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        # Typer turns an interruption of a command into an exit without a word.
+        if isinstance(stop, SystemExit) and stop.code != _INTERRUPTED:
+            raise
+        typer.echo(_STOPPED, err=True)
+        sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

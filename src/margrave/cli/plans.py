@@ -85,6 +85,7 @@ def show_plan(found: Plan, most: int = 40) -> None:
         number,
     )
     from margrave.design.guarantee import Guarantee, approximate
+    from margrave.design.prediction import SECONDS_PER_MILLION
 
     heading(f"Plan: {found.strategy} strategy, cost {approximate(found.guarantee)}")
     print_table(MEASUREMENT_HEADERS, measurement_rows(found, most))
@@ -96,9 +97,20 @@ def show_plan(found: Plan, most: int = 40) -> None:
         print_table(("table", "L1 at most"), [(name_of(margin), number(bound)) for margin, bound in theory.items()])
     for sentence in Guarantee(found.guarantee, found.protection).words():
         typer.echo(sentence)
-    typer.echo(f"Memory: about {found.memory / 2**20:.1f} MiB beside the reading of the data.")
+    typer.echo(
+        f"Memory: about {_bytes(found.memory)}; time: about {_seconds(found.seconds)} after reading, plus about "
+        f"{SECONDS_PER_MILLION * len(found.spec.domain.names) / 15:.2g} s per million records."
+    )
     for warning in found.warnings:
         notice(f"Warning: {warning}.")
+
+
+def _bytes(amount: int) -> str:
+    return f"{amount / 2**30:.1f} GiB" if amount >= 1 << 30 else f"{amount / 2**20:.0f} MiB"
+
+
+def _seconds(amount: float) -> str:
+    return f"{amount / 60:.0f} min" if amount >= 120 else f"{max(amount, 0.1):.2g} s"
 
 
 def _numbers(budget: Budget) -> dict[str, float]:
@@ -133,5 +145,6 @@ def plan_json(found: Plan) -> dict[str, Any]:
             for row in found.forecast
         ],
         "memory_bytes": found.memory,
+        "seconds_after_reading": found.seconds,
         "warnings": list(found.warnings),
     }

@@ -12,13 +12,13 @@ import numpy as np
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding
-from margrave.algebra.lattice import downward_closure, maximal
+from margrave.algebra.lattice import maximal
 from margrave.algebra.query import Query, one_record
 from margrave.algebra.residual import Array
 from margrave.budget.accountant import epsilon_of, rho_within, rounded_down
 from margrave.budget.events import Measurement, Protection, cost
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
-from margrave.design import strategies
+from margrave.design import prediction, strategies
 from margrave.design.accuracy import Accuracy, TableForecast, effective, forecast
 from margrave.design.choices import Strategy
 from margrave.design.describe import describe, describe_html
@@ -160,12 +160,13 @@ class Plan:
 
     @cached_property
     def memory(self) -> int:
-        """Bytes needed at the same time, beside what reading the data takes."""
-        counted = sum(self.domain.cells(margin) for margin in self.counted)
-        outputs = sum(measurement.query.outputs(self.domain) for measurement in self.measurements)
-        closure = downward_closure(map(self.measured_margin, self.spec.margins))
-        residuals = sum(self.domain.cells(margin) for margin in closure)
-        return 8 * 2 * (counted + outputs + residuals)
+        """Bytes that the release will take at its peak, about; it does not grow with the number of records."""
+        return prediction.memory(self)
+
+    @cached_property
+    def seconds(self) -> float:
+        """Processor time of the release, about, after the data has been read."""
+        return prediction.seconds(self)
 
     @property
     def counted(self) -> tuple[Margin, ...]:

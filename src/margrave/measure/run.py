@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,25 +43,31 @@ def count(spec: Spec, data: Any, margins: Iterable[Margin], progress: Progress |
 def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | None = None) -> Measured:
     """Ask every query of the plan once, and add its noise."""
     sources = {margin: plan.counted_margin(margin) for margin in plan.counted}
-    tables = count(plan.spec, data, dict.fromkeys(sources.values()), progress)
-    totals = [int(counts.sum()) for counts in tables.counts.values()]
+    tables = dict(count(plan.spec, data, dict.fromkeys(sources.values()), progress).counts)
+    totals = [int(counts.sum()) for counts in tables.values()]
     if max(totals) > MOST_RECORDS:
         raise RefusedError(f"more than {MOST_RECORDS} records: the noisy sums could overflow")
     if max(totals) == 0:
         raise DataError("the data has no records: there is nothing to release")
 
     def exact(margin: Margin) -> NDArray[np.int64]:
-        counts = tables.counts[sources[margin]]
+        counts = tables[sources[margin]]
         if plan.encoding is None:
             return counts
         encoded = plan.encoding.encode(sources[margin], counts)
         return Table(plan.domain, plan.encoding.margin(sources[margin]), encoded).project(margin).counts
 
+    left = Counter(sources[one.query.margin] for one in plan.measurements)
+    left.update(sources[margin] for margin in plan.exact)
     requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
     answers: dict[int, Answer] = {}
     for number, noise in sample_many(requests, generator):
         measurement = plan.measurements[number]
         truth = answer(plan.domain, measurement.query, exact(measurement.query.margin))
         answers[number] = Answer(measurement, truth + noise.reshape(truth.shape))
+        source = sources[measurement.query.margin]
+        left[source] -= 1
+        if not left[source]:
+            del tables[source]  # Exact counts are forgotten as soon as nothing asks for them.
     ordered = tuple(answers[number] for number in range(len(requests)))
     return Measured(ordered, {margin: exact(margin) for margin in plan.exact}, generator.private)

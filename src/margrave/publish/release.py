@@ -18,6 +18,7 @@ from margrave.algebra.table import Table
 from margrave.crossing import Measured
 from margrave.design.guarantee import approximate
 from margrave.design.plan import Plan
+from margrave.design.spec import possible_mask
 from margrave.errors import UsageError
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
 from margrave.publish.microdata import frame
@@ -144,8 +145,9 @@ class Release:
 
     def _bounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:
         """Published counts with their errors and intervals, which hold no negative number."""
+        possible = possible_mask(self.plan.spec, margin).ravel()
         counts = self.published(margin).ravel()
-        errors, widths = self._published_errors(margin, level)
+        errors, widths = (numbers * possible for numbers in self._published_errors(margin, level))
         return {"count": counts, "std_error": errors, "low": np.maximum(counts - widths, 0), "high": counts + widths}
 
     def _unbounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:

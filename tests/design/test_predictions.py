@@ -1,0 +1,70 @@
+"""What a plan predicts of memory and time, against a release of it in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from margrave.budget.units import ZCDP
+from margrave.design.choices import Nonnegative
+from margrave.design.codebook import Codebook, Entry, Range
+from margrave.design.plan import make_plan
+from margrave.design.prediction import full_cells
+from margrave.design.spec import Spec
+
+SCRIPT = """
+import json, resource, sys, time
+import numpy as np, pyarrow as pa
+import margrave as mg
+from tests.design.test_predictions import spec
+number, size, ways, method = sys.argv[1:]
+plan = mg.plan(spec(int(number), int(size), int(ways), method))
+rng = np.random.default_rng(1)
+data = pa.table({name: rng.integers(0, int(size), 2000) for name in plan.spec.domain.names})
+start = time.process_time()
+out = mg.release(plan, data)
+out.prepare()
+for margin in plan.spec.margins:
+    out.unbiased(margin)
+seconds = time.process_time() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"predicted": [plan.memory, plan.seconds], "measured": [peak, seconds]}))
+"""
+
+
+def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spec:
+    entries = tuple(Entry(f"a{index}", Range(0, size - 1)) for index in range(number))
+    return Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=ways, nonnegative=method)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [("20", "10", "3", "auto"), ("30", "10", "3", "auto"), ("12", "2", "2", "least-squares")],
+    ids=["20 attributes", "30 attributes", "a full table of 4096 cells"],
+)
+def test_predictions_are_right_within_a_small_factor(shape: tuple[str, ...]) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", SCRIPT, *shape]
+    found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    (memory, seconds), (peak, spent) = found["predicted"], found["measured"]
+    assert peak / 2 < memory < 2 * peak
+    # Processor time depends on the machine, and on who else is using it.
+    assert spent / 3 < seconds + 0.4 and seconds < 3 * spent
+
+
+def test_all_triples_of_forty_attributes_fit_in_a_small_machine() -> None:
+    forty = make_plan(spec(40, 10, 3))
+    assert full_cells(forty) is None
+    assert forty.memory < 1 << 30
+
+
+def test_the_full_table_counts_only_where_there_is_one() -> None:
+    held, none = make_plan(spec(10, 4, 2)), make_plan(spec(10, 4, 2, "none"))
+    assert (full_cells(held), full_cells(none)) == (4**10, None)
+    assert held.memory > none.memory + 8 * 4**10
+    assert held.seconds > none.seconds
