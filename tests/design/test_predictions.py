@@ -1,4 +1,4 @@
-"""What a plan predicts of memory and time, against a release of it in a process of its own."""
+"""What a plan predicts of memory, against a release of it in a process of its own. Time is left to benchmarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from margrave.design.prediction import full_cells
 from margrave.design.spec import Spec
 
 SCRIPT = """
-import json, resource, sys, time
+import json, os, resource, sys
 import numpy as np, pyarrow as pa
 import margrave as mg
 from tests.design.test_predictions import spec
@@ -26,14 +26,15 @@ number, size, ways, method = sys.argv[1:]
 plan = mg.plan(spec(int(number), int(size), int(ways), method))
 rng = np.random.default_rng(1)
 data = pa.table({name: rng.integers(0, int(size), 2000) for name in plan.spec.domain.names})
-start = time.process_time()
 out = mg.release(plan, data)
 out.prepare()
 for margin in plan.spec.margins:
     out.unbiased(margin)
-seconds = time.process_time() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"predicted": [plan.memory, plan.seconds], "measured": [peak, seconds]}))
+# The high-water mark of this program alone: ru_maxrss also remembers the process that started it.
+status = open("/proc/self/status").read() if os.path.exists("/proc/self/status") else ""
+marks = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]
+peak = (marks or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])[0] * 1024
+print(json.dumps({"predicted": plan.memory, "measured": peak}))
 """
 
 
@@ -47,14 +48,12 @@ def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spe
     [("20", "10", "3", "auto"), ("30", "10", "3", "auto"), ("12", "2", "2", "least-squares")],
     ids=["20 attributes", "30 attributes", "a full table of 4096 cells"],
 )
-def test_predictions_are_right_within_a_small_factor(shape: tuple[str, ...]) -> None:
+def test_memory_is_predicted_within_a_factor_of_two(shape: tuple[str, ...]) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", SCRIPT, *shape]
     found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
-    (memory, seconds), (peak, spent) = found["predicted"], found["measured"]
+    memory, peak = found["predicted"], found["measured"]
     assert peak / 2 < memory < 2 * peak
-    # Processor time depends on the machine, and on who else is using it.
-    assert spent / 3 < seconds + 0.4 and seconds < 3 * spent
 
 
 def test_all_triples_of_forty_attributes_fit_in_a_small_machine() -> None:
