@@ -69,6 +69,18 @@ def test_intervals_of_counts_and_shares_cover_as_stated():
     assert (hits / runs > 0.9).all() and (hits / runs < 0.995).all()
 
 
+def test_a_share_of_nobody_is_refused():
+    data = frame_of(SPEC.domain, np.array([[30, 20, 0], [5, 3, 0]]))
+    spec = replace(SPEC, budget=PureDP(Fraction(1, 10)))
+    refused = 0
+    for seed in range(8):
+        try:
+            mg.release(spec, data, seed=seed).query({"a": "0"}, among={"b": "2"})
+        except UsageError as error:
+            refused += "not positive" in str(error)
+    assert refused
+
+
 def test_a_release_does_not_keep_the_data_section():
     spec = mg.Spec.load(mg.examples.path("fungus"))
     out = mg.release(spec)
@@ -108,7 +120,7 @@ def test_data_must_be_named():
 
 
 def test_too_large_plans_are_refused_before_data_is_opened(monkeypatch):
-    monkeypatch.setattr("margrave.pipeline._available_memory", lambda: 10)
+    monkeypatch.setattr("margrave.measure.run.available_memory", lambda: 10)
     with pytest.raises(RefusedError, match="GiB"):
         mg.release(SPEC, "/nonexistent.csv")
 

@@ -8,7 +8,6 @@ A spec and a plan are public and open no data. `release` checks, then enters the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,9 @@ Progress = Callable[[int, int | None], None]
 
 def plan(spec: Spec | str | Path) -> Plan:
     """What a release by this spec would do, cost and be worth. Opens no data."""
-    return make_plan(spec if isinstance(spec, Spec) else Spec.load(spec))
+    planned = make_plan(spec if isinstance(spec, Spec) else Spec.load(spec))
+    publishable(planned)
+    return planned
 
 
 def release(
@@ -88,7 +89,7 @@ def draft(data: Any, *, name: str = "data", progress: Progress | None = None) ->
 def _data(spec: Spec, data: Any) -> Any:
     if data is None:
         if spec.data is None or spec.data.location is None:
-            raise UsageError("no data is named: give it to the call, or name it in the spec as data.source")
+            raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
     if isinstance(data, str | Path) and not set("*?[:") & set(str(data)) and not Path(data).exists():
         raise DataError(f"{data} does not exist")
@@ -104,16 +105,9 @@ def _check(planned: Plan) -> None:
         )
     check_plan(planned)
     publishable(planned)
-    available = _available_memory()
+    available = run.available_memory()
     if available is not None and planned.memory > available:
         raise RefusedError(
             f"the plan needs about {planned.memory / 2**30:.1f} GiB of memory, {available / 2**30:.1f} GiB are free: "
             "ask for smaller or fewer tables, or another strategy"
         )
-
-
-def _available_memory() -> int | None:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None

@@ -45,6 +45,8 @@ def show(
         _show_contents(release, as_json)
         return
     names = [part.strip() for part in table.split(",") if part.strip()]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{table!r} names an attribute twice")
     frame = (release.noisy if unbiased else release.table)(*names, level=level)
     if as_json:
         margin = release.domain.margin(names)
@@ -108,7 +110,7 @@ def verify(
         return
     typer.echo(f"{found.files} files are as they were written.")
     typer.echo(
-        f"{found.tables} tables follow from the measurements and agree on all {found.margins} margins they share."
+        f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}."
     )
     typer.echo(f"The cost, computed again from what was measured, is as stated: {approximate(found.cost)}.")
     if not found.private:

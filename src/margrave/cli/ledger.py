@@ -179,7 +179,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
     from margrave.budget.ledger.words import brief
     from margrave.budget.units import exact_number
 
-    return brief(row["limit"]), brief(row["spent"]), f"{float(exact_number(row['left'])):.6g}"
+    left = float(exact_number(row["left"]))
+    return brief(row["limit"]), brief(row["spent"]), f"{left:.6g}" if left >= 1e-6 else "nothing"
 
 
 @app.command()

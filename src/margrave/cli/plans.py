@@ -36,6 +36,7 @@ def plan(
     from margrave.design.spec import Spec
     from margrave.design.target import Target, plan_for
     from margrave.errors import UsageError
+    from margrave.reconstruct.published import publishable
 
     loaded = Spec.load(spec)
     if target is not None and sweep is not None:
@@ -44,12 +45,14 @@ def plan(
         _sweep(loaded, _SWEEP if sweep == "default" else sweep, as_json)
         return
     found = make_plan(loaded) if target is None else plan_for(loaded, Target.parse(target))
+    publishable(found)
     if as_json:
         print_json(plan_json(found))
     else:
         show_plan(found)
         if target is not None:
-            notice(f"Write this budget into [privacy] to release by it: {found.spec.budget}")
+            lines = ", ".join(f"{name} = {text}" for name, text in found.spec.budget.as_dict().items())
+            notice(f"Write this budget into [privacy] to release by it: {lines}")
 
 
 def _sweep(spec: Any, text: str, as_json: bool) -> None:

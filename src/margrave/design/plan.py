@@ -230,7 +230,10 @@ class Choice:
 def candidates(spec: Spec) -> list[Choice]:
     """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
     if spec.public:
-        raise RefusedError("release.public: public facts change what a release costs; planning with them is refused")
+        raise RefusedError(
+            "release.public: public facts change what a release costs, and planning with them is refused for now: "
+            "leave release.public out"
+        )
     _check_sensitive(spec)
     kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
     return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]

@@ -23,7 +23,7 @@ _PER_MARGIN = 1400
 """Bytes that a measurement and its answer take beside their numbers."""
 _COPIES = 25
 """Arrays of the size of the full table that are held together while it is made non-negative."""
-_LARGEST_FULL, _LARGEST_ENTROPY, _LARGEST_CHAIN = 10**7, 1 << 20, 1 << 17
+_LARGEST_FULL, _LARGEST_ENTROPY, _LARGEST_CHAIN = 10**7, 1 << 20, 1 << 15
 _SMALL, _MEDIUM, _MANY, _FEW = 1 << 12, 1 << 14, 48, 16
 
 

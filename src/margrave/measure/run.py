@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,12 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
             del tables[source]  # Exact counts are forgotten as soon as nothing asks for them.
     ordered = tuple(answers[number] for number in range(len(requests)))
     return Measured(ordered, {margin: exact(margin) for margin in plan.exact}, generator.private)
+
+
+def available_memory() -> int | None:
+    """Bytes that programs may still take, without what the system only keeps as a cache; None where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return None

@@ -14,7 +14,7 @@ _WARNING = """\
 # THIS DRAFT WAS READ FROM CONFIDENTIAL DATA.
 # The values below may themselves disclose something about the people in the data: a rare value, an extreme age.
 # Check every line marked "read from data" against public knowledge (a questionnaire, a codebook, a census), replace
-# what is not public, and only then set draft = false. Nothing is released from a draft."""
+# what is not public, and only then remove 'draft = true'. Nothing is released from a draft."""
 
 _MARK = "# read from data"
 _WIDEST_RANGE = 30

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def _half_width(terms: tuple[Term, ...], level: float) -> float:
 def ratio(part: float, whole: float, variance_of_slack: float, half_width: float, level: float) -> Estimate:
     """A share, by the delta method: ``part − share · whole`` has the given variance and half-width."""
     if whole <= 0:
-        return Estimate(inf if part > 0 else 0.0, inf, 0.0, 1.0, level)
+        raise UsageError("the estimated number of those is not positive, so no share of them can be given")
     share = part / whole
     width = half_width / whole
     return Estimate(share, sqrt(variance_of_slack) / whole, share - width, share + width, level)

@@ -20,7 +20,7 @@ from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace
 from margrave.publish import svg
 from margrave.publish.html import details, page, paragraph, section, table
-from margrave.publish.manifest import COMPOSITION, NOT_PRIVATE, software_version
+from margrave.publish.manifest import NOT_PRIVATE, composition, software_version
 from margrave.publish.parts import table_stems
 from margrave.publish.release import Release
 from margrave.publish.report_tables import Shown, table_section
@@ -111,7 +111,7 @@ def _meaning(release: Release) -> str:
             "What the release does not hide is what is true of people in general. If it shows that smokers fall ill "
             "more often, then that can be concluded about a smoker, whether or not that person was in the data."
         ),
-        details("The guarantee in full", "".join(map(paragraph, (*guarantee.words(), COMPOSITION)))),
+        details("The guarantee in full", "".join(map(paragraph, (*guarantee.words(), composition(release.ledger))))),
     )
 
 

@@ -80,7 +80,11 @@ class Simulated:
             quantiles[near] = np.quantile(units[:, near], level)
         # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
         quantiles[near] = np.maximum(quantiles[near], ndtri((1 + level) / 2))
-        return size, size * quantiles
+        widths = size * quantiles
+        if self.truth.whole:
+            # No noise can be so small that a published 0 excludes 1.
+            widths[near] = np.maximum(widths[near], 1.0)
+        return size, widths
 
 
 def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:

@@ -25,7 +25,7 @@ from margrave.reconstruct.estimates import Estimates, Floats, Possible
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.spectrum import Spectrum, cosines
 
-LARGEST = 1 << 17
+LARGEST = 1 << 15
 """The most coordinates × cells for which the chain is run: some seconds."""
 
 _WARM, _KEPT, _LEAPS, _REFRESH, _SETTLED = 200, 480, 12, 20, 130
@@ -184,13 +184,13 @@ def _move(
     still = draw[2:]
     value, slope, table = model.energy(effects, prior)
     step *= 1 + 0.1 * float(np.tanh(draw[0]))
-    moving = still - 0.5 * step * solve_triangular(factor, slope, lower=True)
+    moving = still - 0.5 * step * solve_triangular(factor, slope, lower=True, check_finite=False)
     new, tried, ahead = effects, value, table
     for leap in range(_LEAPS):
-        new = new + step * solve_triangular(factor, moving, lower=True, trans=1)
+        new = new + step * solve_triangular(factor, moving, lower=True, trans=1, check_finite=False)
         tried, slope, ahead = model.energy(new, prior)
         share = 1.0 if leap < _LEAPS - 1 else 0.5
-        moving = moving - share * step * solve_triangular(factor, slope, lower=True)
+        moving = moving - share * step * solve_triangular(factor, slope, lower=True, check_finite=False)
     rise = tried + 0.5 * float(moving @ moving) - value - 0.5 * float(still @ still)
     chance = float(np.exp(-max(rise, 0.0))) if np.isfinite(rise) else 0.0
     if float(ndtr(draw[1])) < chance:
