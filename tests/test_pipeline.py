@@ -133,18 +133,7 @@ def test_public_facts_are_refused_until_their_cost_is_known():
 
 
 def test_units_bound_contributions_and_cost_more():
-    text = """
-    [data]
-    source = "unused.csv"
-    unit = { column = "person", max_records = 2 }
-    [attributes]
-    a = ["0", "1"]
-    [release]
-    tables = [["a"]]
-    [privacy]
-    epsilon = 2000.0
-    """
-    spec = mg.Spec.load(text)
+    spec = replace(mg.Spec.load(UNITS), budget=PureDP(Fraction(2000)))
     data = pd.DataFrame({"person": [1, 1, 1, 2], "a": ["0", "0", "0", "1"]})
     out = mg.release(spec, data)
     assert np.round(out.unbiased(("a",))).tolist() == [2, 1]

@@ -117,6 +117,11 @@ class ZCDP:
 Budget = PureDP | ApproxDP | ZCDP
 
 
+def amount(budget: Budget) -> Fraction:
+    """The ε, or the ρ, of a budget."""
+    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+
+
 def budget_from_dict(mapping: Mapping[str, str]) -> Budget:
     """The budget that `as_dict` wrote."""
     if any(not isinstance(text, str) for text in mapping.values()):

@@ -56,9 +56,9 @@ def plan(
 
 
 def _sweep(spec: Any, text: str, as_json: bool) -> None:
-    from margrave.budget.units import exact_number, exact_text
+    from margrave.budget.units import amount, exact_number, exact_text
     from margrave.design.describe import number
-    from margrave.design.target import amount, sweep
+    from margrave.design.target import sweep
     from margrave.errors import UsageError
 
     amounts = [exact_number(part.strip()) for part in text.split(",")]

@@ -17,7 +17,7 @@ from margrave.algebra.query import Query, one_record
 from margrave.algebra.residual import Array
 from margrave.budget.accountant import epsilon_of, rho_within, rounded_down
 from margrave.budget.events import Measurement, Protection, cost
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP, amount
 from margrave.design import prediction, strategies
 from margrave.design.accuracy import Accuracy, TableForecast, effective, forecast
 from margrave.design.choices import Strategy
@@ -292,11 +292,9 @@ def check_plan(plan: Plan) -> None:
     wanted = {effective(plan.domain, plan.measured_margin(margin)) for margin in spec.margins}
     if set(plan.exact) != set(_known(spec, wanted, encoding)):
         raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
-    if isinstance(spec.budget, ApproxDP):
-        within = plan.guarantee.epsilon <= spec.budget.epsilon if not isinstance(plan.guarantee, ZCDP) else False
-    else:
-        within = type(plan.cost) is type(spec.budget) and _amount(plan.cost) <= _amount(spec.budget)
-    if not within:
+    # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.
+    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
+    if not same_unit or amount(plan.guarantee) > amount(spec.budget):
         raise RefusedError(f"the plan costs {plan.guarantee}, more than the budget of {spec.budget}: plan again")
 
 
@@ -323,27 +321,22 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
     """Scale the shares to the budget, round them down, and draw up the measurements."""
     budget, domain = spec.budget, choice.problem.domain
     gaussian = choice.problem.gaussian
-    if isinstance(budget, ApproxDP):
-        amount = rho_within(budget.epsilon, budget.delta) if gaussian else budget.epsilon
-    else:
-        amount = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+    allowed = amount(budget)
+    if isinstance(budget, ApproxDP) and gaussian:
+        allowed = rho_within(budget.epsilon, budget.delta)
     total = sum(choice.shares.values())
     shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
     protection = _protection(spec, choice.encoding)
     # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
-    unit = _amount(cost(domain, _measurements(domain, shares, gaussian), protection))
-    rounded = {share: rounded_down(share * amount / unit) for share in set(shares.values())}
+    unit = amount(cost(domain, _measurements(domain, shares, gaussian), protection))
+    rounded = {share: rounded_down(share * allowed / unit) for share in set(shares.values())}
     spent = {query: rounded[share] for query, share in shares.items()}
     measurements = _measurements(domain, spent, gaussian, short=True)
     plan = Plan(spec, choice.strategy, measurements, protection, choice.problem.known, choice.encoding)
-    if _amount(plan.cost) > amount:
+    if amount(plan.cost) > allowed:
         raise RefusedError(f"the plan would cost more than its budget of {budget}: this is a fault in Margrave")
     _check_overflow(plan)
     return plan
-
-
-def _amount(spent: PureDP | ZCDP) -> Fraction:
-    return spent.rho if isinstance(spent, ZCDP) else spent.epsilon
 
 
 def _measurements(

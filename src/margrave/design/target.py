@@ -51,11 +51,6 @@ def with_amount(budget: Budget, amount: Fraction) -> Budget:
             return ZCDP(amount)
 
 
-def amount(budget: Budget) -> Fraction:
-    """The ε, or the ρ, of a budget."""
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
-
-
 def sweep(spec: Spec, amounts: Sequence[Fraction]) -> list[Plan]:
     """The best plan for each ε (or ρ); the search for a strategy is done once."""
     choices = candidates(spec)

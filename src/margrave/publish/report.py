@@ -11,11 +11,10 @@ from math import exp, isfinite
 import numpy as np
 
 from margrave.budget.accountant import epsilon_of
-from margrave.budget.units import ZCDP, PureDP
+from margrave.budget.units import ZCDP, PureDP, amount
 from margrave.design.describe import MEASUREMENT_HEADERS, measurement_rows, name_of, number
 from margrave.design.guarantee import Guarantee, approximate
 from margrave.design.plan import Plan
-from margrave.design.target import amount
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace
 from margrave.publish import svg

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.table import Table
-from margrave.budget.units import ZCDP, ApproxDP, Budget, budget_from_dict
+from margrave.budget.units import ZCDP, ApproxDP, Budget, amount, budget_from_dict
 from margrave.design.describe import name_of
-from margrave.design.target import amount
 from margrave.errors import BundleError, MargraveError, VerificationError
 from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, Bundle, checked, manifest_of, read_bundle
 from margrave.publish.manifest import check_version, guarantee_json, software_version
