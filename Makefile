@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench soak docs clean
+.PHONY: demo test check bench bench-peers soak docs clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
@@ -23,6 +23,15 @@ check: $(VENV)/.ready-test
 bench: $(VENV)/.ready-test
 	@$(BIN)/python benchmarks/run.py
 
+# Peers have dependencies of their own, so they get an environment of their own.
+bench-peers: .venv-peers/.ready
+	@.venv-peers/bin/python benchmarks/peers.py
+
+.venv-peers/.ready: benchmarks/peers.txt pyproject.toml
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --editable . --requirement benchmarks/peers.txt
+	@touch $@
+
 soak: $(VENV)/.ready-test
 	@MARGRAVE_SOAK=1 $(BIN)/python -m pytest tests/budget/ledger
 
@@ -30,7 +39,7 @@ docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) build dist out demo-release*
+	rm -rf $(VENV) .venv-peers build dist out demo-release*
 
 $(VENV)/.ready-run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -16,7 +16,7 @@ from fractions import Fraction
 from margrave.budget.units import ZCDP
 from margrave.crossing import Answer, Measured
 from margrave.design.codebook import Codebook, Entry, Range
-from margrave.design.plan import make_plan
+from margrave.design.planner import make_plan
 from margrave.design.spec import Spec
 from margrave.noise import Generator, sample_many
 from margrave.publish.release import Release

@@ -7,8 +7,10 @@ settings.register_profile("margrave", deadline=None, derandomize=True, max_examp
 settings.load_profile("margrave")
 
 
-@pytest.fixture(autouse=True)
-def few_simulations(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def few_simulations():
     """Error bars from fewer simulations than a real release takes: enough to test everything but their precision."""
-    monkeypatch.setattr("margrave.reconstruct.bootstrap._MANY", 6)
-    monkeypatch.setattr("margrave.reconstruct.bootstrap._FEW", 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("margrave.design.limits.MANY_SIMULATIONS", 6)
+        patch.setattr("margrave.design.limits.FEW_SIMULATIONS", 3)
+        yield

@@ -125,13 +125,6 @@ def test_too_large_plans_are_refused_before_data_is_opened(monkeypatch):
         mg.release(SPEC, "/nonexistent.csv")
 
 
-def test_public_facts_are_refused_until_their_cost_is_known():
-    from margrave.design.workload import PublicFact
-
-    with pytest.raises(RefusedError, match="public facts"):
-        mg.plan(replace(SPEC, public=(PublicFact(("a",)),), induced="worst-case"))
-
-
 def test_units_bound_contributions_and_cost_more():
     spec = replace(mg.Spec.load(UNITS), budget=PureDP(Fraction(2000)))
     data = pd.DataFrame({"person": [1, 1, 1, 2], "a": ["0", "0", "0", "1"]})

@@ -8,6 +8,7 @@ import pytest
 import margrave as mg
 
 PUBLIC = [
+    "GraphSpec",
     "Ledger",
     "Plan",
     "Release",
@@ -17,9 +18,12 @@ PUBLIC = [
     "draft",
     "errors",
     "examples",
+    "infer",
     "plan",
     "plan_for",
+    "plan_graph",
     "release",
+    "release_graph",
     "sweep",
 ]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "GraphSpec",
     "Ledger",
     "Plan",
     "Release",
@@ -22,20 +23,25 @@ __all__ = [
     "draft",
     "errors",
     "examples",
+    "infer",
     "plan",
     "plan_for",
+    "plan_graph",
     "release",
+    "release_graph",
     "sweep",
 ]
 
 if TYPE_CHECKING:
     from margrave import errors, examples
     from margrave.budget.ledger import Ledger
+    from margrave.design.graphs.spec import GraphSpec
     from margrave.design.plan import Plan
     from margrave.design.spec import Spec
     from margrave.design.target import Target, plan_for, sweep
-    from margrave.pipeline import count, draft, plan, release
+    from margrave.pipeline import count, draft, plan, plan_graph, release, release_graph
     from margrave.publish.release import Release
+    from margrave.score.inference import infer
 
 
 def __getattr__(name: str) -> Any:
@@ -48,6 +54,10 @@ def __getattr__(name: str) -> Any:
         from margrave.design.plan import Plan
 
         return Plan
+    if name == "GraphSpec":
+        from margrave.design.graphs.spec import GraphSpec
+
+        return GraphSpec
     if name == "Ledger":
         from margrave.budget.ledger import Ledger
 
@@ -60,7 +70,11 @@ def __getattr__(name: str) -> Any:
         from margrave.publish.release import Release
 
         return Release
-    if name in ("plan", "release", "count", "draft"):
+    if name == "infer":
+        from margrave.score.inference import infer
+
+        return infer
+    if name in ("plan", "release", "count", "draft", "plan_graph", "release_graph"):
         import margrave.pipeline as pipeline
 
         return getattr(pipeline, name)

@@ -1,5 +1,5 @@
 """``python -m margrave``."""
 
-from margrave.cli import main
+from margrave.cli import program
 
-main()
+program()

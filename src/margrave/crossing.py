@@ -1,23 +1,29 @@
 """Everything that may leave the confidential side, as plain values that know nothing of raw data.
 
-Private: `Measured`, noisy whole numbers with the measurement that made them, and the tables that a spec declares to be
+Private: `Measured` and `MeasuredGraph`, noisy whole numbers, together with the facts that a spec declares to be
 published exactly. **Not private**: `Profile`, for the curator who drafts a spec, and `ExactTables`, for the curator's
 own eyes and for studies of data that is not confidential.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.sparse import SparseTable
 from margrave.algebra.table import Table
 from margrave.budget.events import Measurement
+from margrave.design.graphs.degrees import Side
 from margrave.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 ColumnKind = Literal["categories", "integers", "numbers", "dates", "identifier", "empty"]
 COLUMN_KINDS: tuple[ColumnKind, ...] = get_args(ColumnKind)
@@ -72,25 +78,59 @@ class Answer:
 class Measured:
     """All noisy answers of one release.
 
-    ``exact``: the tables published without noise, by margin. ``private``: false when the noise came from a seed, so
-    that anybody who knows the seed can take it away again.
+    ``exact``: the tables published without noise, by margin, and ``cells`` the single cells, by margin and codes.
+    ``private``: false when the noise came from a seed, so that anybody who knows the seed can take it away again.
     """
 
-    answers: tuple[Answer, ...]
+    answers: Sequence[Answer]
     exact: Mapping[Margin, NDArray[np.int64]]
+    private: bool
+    cells: Mapping[tuple[Margin, tuple[int, ...]], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredGraph:
+    """The noisy answers about one graph.
+
+    ``blocks``: a number for each block, ``pairs``: one for each pair of nodes, or None where no edges are released.
+    ``degrees``: the public degrees by side, exact, in the order of the nodes that the spec declares.
+    """
+
+    blocks: NDArray[np.int64]
+    pairs: NDArray[np.int64] | None
+    degrees: Mapping[Side, NDArray[np.int64]]
     private: bool
 
 
 @dataclass(frozen=True, eq=False)
 class ExactTables:
-    """Exact counts. Not private."""
+    """Exact counts. Not private.
+
+    ``counts`` has every cell, one axis for each attribute; ``sparse`` the occupied cells of tables too large for that.
+    """
 
     domain: Domain
     counts: Mapping[Margin, NDArray[np.int64]]
+    sparse: Mapping[Margin, SparseTable] = field(default_factory=dict)
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """The margins counted, the large ones last."""
+        return (*self.counts, *self.sparse)
 
     def table(self, margin: Margin) -> Table:
-        """The exact table of one of the margins counted."""
+        """The exact table of one of the margins counted, with all its cells."""
+        if margin in self.sparse:
+            raise UsageError(f"the table of {', '.join(margin)} is too large to hold all its cells: ask for to_pandas")
         return Table(self.domain, margin, self.counts[margin])
 
+    def to_pandas(self, margin: Margin) -> pd.DataFrame:
+        """One row a cell: all cells, or the occupied ones of a large table."""
+        return self.sparse[margin].to_pandas() if margin in self.sparse else self.table(margin).to_pandas()
+
+    def to_arrow(self, margin: Margin) -> pa.Table:
+        """The same as an Arrow table."""
+        return self.sparse[margin].to_arrow() if margin in self.sparse else self.table(margin).to_arrow()
+
     def __repr__(self) -> str:
-        return f"ExactTables({len(self.counts)} tables, not private)"
+        return f"ExactTables({len(self.margins)} tables, not private)"

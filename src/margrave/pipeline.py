@@ -15,15 +15,21 @@ from typing import Any
 from margrave.algebra.domain import Margin
 from margrave.budget.ledger import Ledger
 from margrave.crossing import ExactTables, Measured
-from margrave.design.plan import Plan, check_plan, make_plan
+from margrave.design.checks import check_plan
+from margrave.design.graphs.plan import GraphPlan, make_graph_plan
+from margrave.design.graphs.spec import GraphSpec
+from margrave.design.plan import Plan
+from margrave.design.planner import make_plan
 from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure import run
+from margrave.measure.graphs import measure_graph
 from margrave.measure.profile import profile
 from margrave.measure.sources import open_source
 from margrave.noise import Generator
 from margrave.publish.charging import charged, request_of
 from margrave.publish.draft import draft_spec
+from margrave.publish.graphs import GraphRelease
 from margrave.publish.release import Release
 from margrave.reconstruct.published import publishable
 
@@ -86,7 +92,25 @@ def draft(data: Any, *, name: str = "data", progress: Progress | None = None) ->
     return draft_spec(profile(open_source(data), name, progress))
 
 
-def _data(spec: Spec, data: Any) -> Any:
+def plan_graph(spec: GraphSpec | str | Path) -> GraphPlan:
+    """What a release of a graph would do and cost. Opens no data."""
+    return make_graph_plan(spec if isinstance(spec, GraphSpec) else GraphSpec.load(spec))
+
+
+def release_graph(
+    what: GraphPlan | GraphSpec | str | Path,
+    data: Any = None,
+    *,
+    seed: int | str | None = None,
+    progress: Progress | None = None,
+) -> GraphRelease:
+    """Spend the budget of a graph plan once. ``data``: the edges, one record for each; ``seed`` as for `release`."""
+    planned = what if isinstance(what, GraphPlan) else plan_graph(what)
+    generator = Generator.system() if seed is None else Generator.seeded(seed)
+    return GraphRelease(planned, measure_graph(planned, _data(planned.spec, data), generator, progress))
+
+
+def _data(spec: Spec | GraphSpec, data: Any) -> Any:
     if data is None:
         if spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")

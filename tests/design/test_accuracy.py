@@ -8,7 +8,7 @@ import pytest
 from margrave.algebra.query import answer
 from margrave.budget.units import ZCDP, PureDP
 from margrave.crossing import Answer, Measured
-from margrave.design.plan import make_plan
+from margrave.design.planner import make_plan
 from margrave.noise import Generator
 from margrave.publish.release import Release
 from tests.shapes import spec_of

@@ -8,7 +8,7 @@ import pytest
 import margrave as mg
 from margrave.algebra.query import spread
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
-from margrave.design.plan import _choose, make_plan
+from margrave.design.planner import _choose, make_plan
 from margrave.design.strategies import _unit_variance, norm, residual_query
 from margrave.design.target import Target, plan_for, sweep
 from margrave.design.workload import Wanted

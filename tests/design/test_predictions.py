@@ -7,14 +7,15 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
 from margrave.budget.units import ZCDP
 from margrave.design.choices import Nonnegative
 from margrave.design.codebook import Codebook, Entry, Range
-from margrave.design.plan import make_plan
-from margrave.design.prediction import full_cells
+from margrave.design.planner import make_plan
+from margrave.design.prediction import as_records, full_cells, record_seconds
 from margrave.design.spec import Spec
 
 SCRIPT = """
@@ -45,8 +46,13 @@ def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spe
 
 @pytest.mark.parametrize(
     "shape",
-    [("20", "10", "3", "auto"), ("30", "10", "3", "auto"), ("12", "2", "2", "least-squares")],
-    ids=["20 attributes", "30 attributes", "a full table of 4096 cells"],
+    [
+        ("20", "10", "3", "none"),
+        ("30", "10", "3", "none"),
+        ("12", "2", "2", "least-squares"),
+        ("8", "5", "2", "records"),
+    ],
+    ids=["20 attributes", "30 attributes", "a full table of 4096 cells", "records"],
 )
 def test_memory_is_predicted_within_a_factor_of_two(shape: tuple[str, ...]) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -67,3 +73,16 @@ def test_the_full_table_counts_only_where_there_is_one() -> None:
     assert (full_cells(held), full_cells(none)) == (4**10, None)
     assert held.memory > none.memory + 8 * 4**10
     assert held.seconds > none.seconds
+
+
+def test_records_are_predicted_where_the_full_table_is_too_large() -> None:
+    small, large, wide = make_plan(spec(7, 10, 2)), make_plan(spec(8, 10, 2)), make_plan(spec(40, 10, 3))
+    assert [as_records(plan) for plan in (small, large, wide)] == [False, True, False]
+    assert as_records(make_plan(spec(3, 2, 2, "records")))
+    assert large.memory > make_plan(spec(8, 10, 2, "none")).memory + (100 << 20)
+
+
+def test_the_time_of_fitting_records_grows_with_the_records_but_not_faster() -> None:
+    plan = make_plan(spec(20, 10, 2))
+    times = [record_seconds(plan, 10**power) for power in range(3, 7)]
+    assert all(before < after < 12 * before for before, after in pairwise(times))

@@ -17,7 +17,7 @@ from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import RefusedError
 from margrave.measure import cover as covers
 from margrave.measure import kernel as kernels
-from margrave.measure.count import Tally, count_margins, count_sparse
+from margrave.measure.count import Tally, count_margins, count_tables
 from margrave.measure.cover import cost, cover
 from margrave.measure.kernel import Kernel, cell_type
 from margrave.measure.records import Coded, blocks
@@ -144,7 +144,7 @@ def test_sparse_counts_of_a_cuboid_that_cannot_be_held(monkeypatch, weighted, me
     table = huge_rows()
     data = pa.Table.from_batches(table.to_batches(max_chunksize=60))
     margins = [HUGE.domain.names, ("a1", "a3"), ("a2",), ()]
-    counts = count_sparse(open_source(data), HUGE, margins, count_column="n" if weighted else None)
+    counts = count_tables(open_source(data), HUGE, margins, count_column="n" if weighted else None, dense_cells=0)[1]
     assert list(counts) == margins
     for margin, found in counts.items():
         expected: dict[tuple[int, ...], int] = {}
@@ -160,10 +160,10 @@ def test_sparse_counts_of_a_cuboid_that_cannot_be_held(monkeypatch, weighted, me
 def test_sparse_and_dense_counts_agree():
     table = huge_rows()
     dense = count_margins(open_source(table), HUGE, [("a0", "a1", "a2")])["a0", "a1", "a2"]
-    sparse = count_sparse(open_source(table), HUGE, [("a0", "a1", "a2")])["a0", "a1", "a2"]
+    sparse = count_tables(open_source(table), HUGE, [("a0", "a1", "a2")], dense_cells=0)[1]["a0", "a1", "a2"]
     assert dense.ravel()[sparse.cells].tolist() == sparse.counts.tolist()
     assert dense.sum() == sparse.counts.sum()
-    empty = count_sparse(open_source(table.slice(0, 0)), HUGE, [("a0",), ()])
+    empty = count_tables(open_source(table.slice(0, 0)), HUGE, [("a0",), ()], dense_cells=0)[1]
     assert [len(found.cells) for found in empty.values()] == [0, 0]
 
 
@@ -171,8 +171,8 @@ def test_sparse_counts_with_patterns_and_limits():
     table = huge_rows()
     zero = {"a0": frozenset({"0"})}
     with pytest.raises(Exception, match="is declared impossible"):
-        count_sparse(open_source(table), HUGE, [("a1",)], impossible=[zero])
+        count_tables(open_source(table), HUGE, [("a1",)], impossible=[zero], dense_cells=0)[1]
     wide = Codebook(tuple(Entry(f"a{at}", Range(0, 99)) for at in range(10)))
     with pytest.raises(RefusedError, match="more than 64 bits can number"):
-        count_sparse(open_source(table), wide, [wide.domain.names])
+        count_tables(open_source(table), wide, [wide.domain.names], dense_cells=0)[1]
     assert repr(SparseTally(HUGE.domain, [("a0",)])) == "<SparseTally of 1 tables>"

@@ -14,7 +14,7 @@ import pytest
 from margrave.algebra.query import answer
 from margrave.budget.events import Measurement, Protection, cost, worst_move
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.plan import make_plan
+from margrave.design.planner import make_plan
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from tests.shapes import records_of, spec_of
 

@@ -36,6 +36,7 @@ SPECS = {
     "sensitive": _spec(
         {"sensitive": ["smoke"], "strategy": "auto", "tables": [["smoke", "age"], ["age", "unbiased", "smoke"]]}
     ),
+    "raw": _spec({"nonnegative": "none"}),
     "total": _spec({"tables": [[], ["smoke"]]}),
 }
 

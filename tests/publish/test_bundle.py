@@ -220,14 +220,15 @@ def test_golden_bundles_load_forever(name):
 
 
 def test_golden_bundles_of_every_version_are_kept():
-    assert {path.name[:2] for path in GOLDEN.glob("v*")} == {"v1"}
-    assert len(list(GOLDEN.glob("v1-*.json"))) >= 2
+    assert {path.name[:2] for path in GOLDEN.glob("v*")} == {"v1", "v2"}
+    for version in ("v1", "v2"):
+        assert len(list(GOLDEN.glob(f"{version}-*.json"))) >= 2
 
 
 def test_newer_versions_are_refused(folder, reseal):
-    reseal(folder, lambda found: found.update(version=2))
+    reseal(folder, lambda found: found.update(version=3))
     for read in (mg.Release.load, verify):
-        with pytest.raises(BundleError, match=r"format version 2 .* use a newer Margrave"):
+        with pytest.raises(BundleError, match=r"format version 3 .* use a newer Margrave"):
             read(folder)
 
 

@@ -194,7 +194,7 @@ def test_published_counts_are_compared_with_unbiased_ones(releases):
     text = report_html(releases["laplace"])
     assert 'id="agreement-t"' in text
     assert "Where published and unbiased counts differ most" in text
-    assert 'id="agreement-t"' not in report_html(releases["sensitive"])
+    assert 'id="agreement-t"' not in report_html(releases["raw"])
 
 
 def test_the_curve_passes_through_the_release(out):

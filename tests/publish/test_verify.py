@@ -1,13 +1,23 @@
 """Verification notices every change: to a byte, to a file, and to what the files say while their checksums fit."""
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import margrave as mg
+from margrave.crossing import Answer
+from margrave.design.spec_sections import DataSection, Unit
 from margrave.errors import VerificationError
+from margrave.noise import DiscreteGaussian
 from margrave.publish.parts import csv_bytes, parquet_bytes
+from margrave.publish.release import Release
 from margrave.publish.verify import verify
+from tests.design.facts.test_planning import with_facts
+from tests.shapes import frame_of, spec_of
 
 
 def fails(folder, match):
@@ -21,7 +31,9 @@ def test_a_sound_bundle_passes(out, tmp_path):
     found = verify(out.save(tmp_path / "out"), lambda done, total: steps.append((done, total)))
     assert found.cost == out.plan.guarantee
     assert found.margins >= 1
-    assert steps[-1] == (found.files - 1, found.files - 1)
+    # A step for each file whose checksum is compared, and one for each table that is rebuilt.
+    total = found.files - 1 + found.tables
+    assert steps == [(done, total) for done in range(1, total + 1)]
 
 
 def test_a_changed_byte_in_any_file_is_named(folder):
@@ -201,6 +213,58 @@ def test_tables_that_disagree_are_found():
         _check_agreement(domain, [(("a", "b"), "one", one), (("a", "c"), "two", other)])
     with pytest.raises(VerificationError, match="two and one disagree about total"):
         _check_agreement(domain, [(("a",), "one", part([1, 2])), (("b",), "two", part([1, 3]))])
+
+
+FACTS = with_facts(spec_of((2, 2), ["ab"], strategy="margins"), ["a"])
+PLAIN = replace(FACTS, public=(), induced=None)
+ZERO = ({"a": frozenset("0"), "b": frozenset("0")},)
+
+
+@pytest.fixture(scope="module")
+def relative():
+    """A release relative to a public fact."""
+    return mg.release(FACTS, frame_of(FACTS.domain, np.array([[3, 4], [5, 6]])), seed=1)
+
+
+def gaussian(plan):
+    (one,) = plan.measurements
+    return replace(plan, measurements=(replace(one, noise=DiscreteGaussian(Fraction(1))),))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda plan: replace(plan, spec=PLAIN), "publishes other tables exactly"),
+        (lambda plan: replace(plan, exact=(*plan.exact, ("b",))), "publishes other tables exactly"),
+        (lambda plan: replace(plan, protection=replace(plan.protection, records=2)), r"data\.unit exclude each other"),
+        (lambda plan: replace(plan, spec=replace(FACTS, impossible=ZERO, induced="markov")), "every cell is possible"),
+        (gaussian, "more than the budget of ε = 1"),
+    ],
+)
+def test_a_plan_that_does_not_follow_from_its_spec_is_found(relative, tmp_path, change, match):
+    """Above all one whose facts were dropped: it would state half of what it costs."""
+    plan = change(relative.plan)
+    exact = {margin: relative.measured.exact.get(margin, np.array([8, 10])) for margin in plan.exact}
+    answers = tuple(Answer(one, relative.measured.answers[0].outputs) for one in plan.measurements)
+    fails(Release(plan, replace(relative.measured, answers=answers, exact=exact)).save(tmp_path / "out"), match)
+
+
+def test_facts_that_are_not_listed_as_disclosed_are_found(relative, reseal, tmp_path):
+    """Also where another version wrote the bundle, whose words need not be those of this one."""
+    folder = relative.save(tmp_path / "out")
+    reseal(folder, lambda found: found.update(software="margrave 0.0"))
+    verify(folder)
+    reseal(folder, lambda found: found.pop("disclosed"))
+    fails(folder, "'disclosed' does not list the public facts")
+
+
+def test_units_are_those_that_the_plan_protects(tmp_path):
+    spec = replace(PLAIN, neighbours="replace", data=DataSection(unit=Unit("person", 2)))
+    data = frame_of(spec.domain, np.array([[3, 4], [5, 6]])).assign(person=range(18))
+    out = mg.release(spec, data, seed=1)
+    verify(out.save(tmp_path / "out"))
+    total = replace(out.measured, exact={(): np.array(18)})
+    fails(Release(replace(out.plan, exact=((),)), total).save(tmp_path / "total"), "publishes other tables exactly")
 
 
 def test_a_seeded_release_cannot_be_passed_off_unnoticed(folder):

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm, t
 
 from margrave.reconstruct.bootstrap import Simulated
+from margrave.reconstruct.held import FullTable
 from margrave.reconstruct.published import Published
 from tests.shapes import domain_of
 
@@ -13,7 +14,7 @@ SHAPE = (40, 50)
 
 
 def published(table):
-    return Published(domain_of(*SHAPE), np.asarray(table), "least-squares", "none", {})
+    return Published(domain_of(*SHAPE), FullTable(domain_of(*SHAPE), np.asarray(table)), "least-squares", "none", {})
 
 
 def simulated(truth, deviation, count, factor=1.0):

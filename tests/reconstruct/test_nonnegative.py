@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrave.algebra.residual import residuals
+from margrave.design.limits import FULL_CELLS
 from margrave.errors import UsageError
-from margrave.reconstruct import nonnegative as module
 from margrave.reconstruct.entropy import entropy
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.log_linear import log_linear
@@ -176,5 +176,5 @@ def test_wrong_calls_are_refused():
         nonnegative(estimates, "simple", possible=np.array([[True, False], [True, True]]))
     large = noisy(domain_of(*[10] * 2), np.ones((10, 10)), [()])
     object.__setattr__(large, "domain", domain_of(*[10] * 8))
-    with pytest.raises(UsageError, match=str(module.LARGEST)):
+    with pytest.raises(UsageError, match=str(FULL_CELLS)):
         nonnegative(large)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.errors import UsageError
+from margrave.reconstruct.exact import ExactCounts
 from margrave.reconstruct.whole import whole
 from tests.reconstruct.cases import domain_of, masks, problems, project
 
@@ -32,7 +33,7 @@ def test_a_given_total_is_met(problem, total):
     domain, truth, margins, _ = problem
     mask = np.ones(domain.shape(), dtype=bool)
     mask.flat[0] = False
-    found = whole(truth.astype(float), domain, margins, total=total, possible=mask)
+    found = whole(truth.astype(float), domain, margins, exact=ExactCounts(domain, {(): total}), possible=mask)
     assert found.table.sum() == total
     assert (found.table >= 0).all()
     assert found.table.flat[0] == 0
@@ -73,4 +74,4 @@ def test_wrong_calls_are_refused():
         with pytest.raises(UsageError, match="finite"):
             whole(table, domain, [])
     with pytest.raises(UsageError, match="negative"):
-        whole(np.ones((2, 2)), domain, [], total=-1)
+        whole(np.ones((2, 2)), domain, [], exact=ExactCounts(domain, {(): -1}))

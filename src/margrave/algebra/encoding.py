@@ -42,6 +42,22 @@ class BinaryEncoding:
         """The binary attributes of a margin."""
         return tuple(bit for name in margin for bit in self._binary(name))
 
+    def cell(self, margin: Margin, codes: tuple[int, ...]) -> tuple[int, ...]:
+        """The codes of the binary attributes in one cell of a margin."""
+        found: tuple[int, ...] = ()
+        for name, code in zip(margin, codes, strict=True):
+            width = len(self._binary(name))
+            found += tuple(code >> (width - 1 - bit) & 1 for bit in range(width))
+        return found
+
+    def decode_cell(self, margin: Margin, codes: tuple[int, ...]) -> tuple[int, ...]:
+        """The inverse of :meth:`cell`."""
+        found, rest = [], list(codes)
+        for name in margin:
+            bits = [rest.pop(0) for _ in self._binary(name)]
+            found.append(sum(bit << place for place, bit in enumerate(reversed(bits))))
+        return tuple(found)
+
     def _padded(self, margin: Margin) -> tuple[int, ...]:
         return tuple(
             self.domain[name].size if self.domain[name].size <= 2 else 1 << self._bits(name) for name in margin

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record, replaced_record
@@ -18,6 +19,9 @@ from margrave.noise import DiscreteGaussian, DiscreteLaplace
 
 MOST_CHANGED = 16
 """Up to this many attributes, the cost of replacing a record is the maximum over all sets of changed attributes."""
+
+_NEARLY = 1 - 1e-9
+_SMALL = 1 << 40
 
 Neighbours = Literal["add-remove", "replace"]
 
@@ -62,20 +66,38 @@ class Protection:
             raise UsageError(f"a unit must own at least one record, not {self.records}")
 
 
+@dataclass(frozen=True)
+class Disclosure:
+    """Counts that are published without noise: a margin, or one cell of it, by the values of its attributes.
+
+    It has no price, because nothing protects it: the guarantee is about what else the data tells. ``given``: the counts
+    were public before and are part of the spec; otherwise they are read from the data.
+    """
+
+    margin: Margin
+    cell: tuple[str, ...] | None = None
+    given: bool = False
+
+
 def cost(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> PureDP | ZCDP:
     """The exact privacy cost of all measurements together, for one unit.
 
-    Adding costs over measurements is sequential composition; a unit of m records moves each answer at most m times as
-    far as one record, which multiplies ε by m and ρ by m².
+    Adding costs over measurements is sequential composition.
+    """
+    return cost_of_unit(measurements, worst_move(domain, measurements, protection), protection.records)
+
+
+def cost_of_unit(measurements: Sequence[Measurement], price: Fraction, records: int = 1) -> PureDP | ZCDP:
+    """The cost for a unit of so many records, when the worst move of one has the given price.
+
+    A unit of m records moves each answer at most m times as far, which multiplies ε by m and ρ by m².
     """
     if not measurements:
         raise UsageError("a release needs at least one measurement")
     gaussian = isinstance(measurements[0].noise, DiscreteGaussian)
     if any(isinstance(measurement.noise, DiscreteGaussian) != gaussian for measurement in measurements):
         raise UsageError("one release uses one kind of noise")
-    total = worst_move(domain, measurements, protection)
-    records = protection.records
-    return ZCDP(total * records * records) if gaussian else PureDP(total * records)
+    return ZCDP(price * records * records) if gaussian else PureDP(price * records)
 
 
 def worst_move(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> Fraction:
@@ -109,18 +131,41 @@ def _worst_replacement(domain: Domain, measurements: Sequence[Measurement], prot
 
 
 def _worst_together(domain: Domain, measurements: Sequence[Measurement], movable: Margin) -> Fraction:
-    """The maximum over all sets of changed attributes of the summed price: exact."""
+    """The maximum over all sets of changed attributes of the summed price: exact.
+
+    Distances are added up noise by noise, in whole numbers. What is near the maximum in floating point is then priced
+    exactly.
+    """
     changed = np.arange(1 << len(movable))
-    totals = np.zeros(len(changed), dtype=object)
+    noises = list(dict.fromkeys(measurement.noise for measurement in measurements))
+    totals: dict[DiscreteLaplace | DiscreteGaussian, NDArray[Any]] = {
+        noise: np.zeros(len(changed), dtype=np.int64) for noise in noises
+    }
     for measurement in measurements:
         inside = tuple(name for name in movable if name in measurement.query.margin)
-        prices = np.array([_price(domain, measurement, subset) for subset in _by_bits(inside)], dtype=object)
+        distances = _distances(domain, measurement, inside)
         local = np.zeros_like(changed)
         for bit, name in enumerate(inside):
             local |= (changed >> movable.index(name) & 1) << bit
-        totals += prices[local]
-    worst: Fraction = totals.max()
-    return worst
+        totals[measurement.noise] = totals[measurement.noise] + distances[local]
+    units = [price(noise, 1, 1) for noise in noises]
+    rough = np.zeros(len(changed))
+    for unit, noise in zip(units, noises, strict=True):
+        rough += float(unit) * totals[noise].astype(float)
+    near = np.flatnonzero(rough >= rough.max() * _NEARLY)
+    rows = set(zip(*(totals[noise][near].tolist() for noise in noises), strict=True))
+    prices = (sum((unit * row[at] for at, unit in enumerate(units)), Fraction(0)) for row in rows)
+    return max(prices, default=Fraction(0))
+
+
+def _distances(domain: Domain, measurement: Measurement, inside: Margin) -> NDArray[Any]:
+    """How far a record moves the answer, in the distance that its noise is about, for each set of changed attributes.
+
+    64-bit numbers where every sum of so many fits in them, otherwise whole numbers of any size.
+    """
+    which = 1 if isinstance(measurement.noise, DiscreteGaussian) else 0
+    found = [replaced_record(domain, measurement.query, subset)[which] for subset in _by_bits(inside)]
+    return np.array(found, dtype=np.int64 if max(found) < _SMALL else object)
 
 
 def _worst_alone(domain: Domain, measurement: Measurement, movable: Margin) -> Fraction:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from margrave import __version__
-from margrave.cli import bundles, commands, demo, ledger, plans
+from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, ledger, plans, study
 from margrave.errors import MargraveError
 
 _INTERRUPTED = 130
@@ -52,9 +53,31 @@ app.command()(commands.release)
 app.command()(bundles.show)
 app.command()(bundles.verify)
 app.command()(bundles.report)
+app.command()(inference.infer)
+app.command()(evaluate.evaluate)
 app.command()(commands.count)
 app.command()(commands.examples)
+app.command()(study.reproduce)
+app.add_typer(graphs.app)
+app.add_typer(attack.app)
 app.add_typer(ledger.app)
+
+
+def program() -> NoReturn:
+    """Run the program, and end the process there and then.
+
+    Arrow reads ahead in threads of its own. One still at work when Python takes itself apart aborts the process,
+    which would hide the exit code.
+    """
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def main() -> None:

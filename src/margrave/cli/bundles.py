@@ -71,7 +71,7 @@ def _labelled(release: Release, frame: Any) -> Any:
 
 def _show_contents(release: Release, as_json: bool) -> None:
     from margrave.design.describe import FORECAST_HEADERS, forecast_rows, name_of
-    from margrave.design.guarantee import Guarantee, approximate
+    from margrave.design.guarantee import approximate
     from margrave.publish.manifest import guarantee_json
 
     plan = release.plan
@@ -81,7 +81,7 @@ def _show_contents(release: Release, as_json: bool) -> None:
         return
     heading(f"{plan.spec.title or 'Release'}: {len(plan.spec.margins)} tables, {approximate(plan.guarantee)}")
     print_table(FORECAST_HEADERS, forecast_rows(plan, 40))
-    for sentence in Guarantee(plan.guarantee, plan.protection).words():
+    for sentence in plan.promise.words():
         typer.echo(sentence)
     notice(f"\nShow one with its error bars: margrave show OUT {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
 

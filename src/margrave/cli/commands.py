@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.plans import SpecPath
-from margrave.cli.terminal import notice, print_frame, print_json, progress
+from margrave.cli.terminal import notice, print_frame, print_json, progress, watching
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
@@ -62,6 +62,7 @@ def release(
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
     from margrave.publish.writing import check_target
+    from margrave.reconstruct.published import INTERRUPTED
 
     if to is not None:
         check_target(to)
@@ -71,6 +72,10 @@ def release(
         )
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
+    with watching("Fitting") as told:
+        out.prepare_tables(told)
+    if out.publication is not None and INTERRUPTED in out.publication.notes:
+        notice(f"{INTERRUPTED}.")
     with progress("Simulating error bars") as update:
         out.prepare(update)
     if to is not None:
@@ -113,25 +118,46 @@ def count(
     table: Annotated[
         list[str] | None, typer.Option(help="A table such as smoke,age; by default all wanted.", show_default=False)
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write the one table to a new .parquet or .csv file.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Count exact tables, for the curator's eyes only."""
+    """Count exact tables, for the curator's eyes only. Of very large ones the occupied cells are counted."""
     from margrave import pipeline
     from margrave.errors import RefusedError
+    from margrave.publish.parts import csv_bytes, parquet_bytes
+    from margrave.publish.writing import write_file
 
     if not not_private:
         raise RefusedError(
             "exact tables protect nobody: to see them all the same, say --not-private; to publish, use 'release'"
         )
     tables = [tuple(part.strip() for part in text.split(",") if part.strip()) for text in table or ()]
+    if to is not None:
+        _check_count_target(to, tables)
     with progress("Counting") as update:
         exact = pipeline.count(spec, data, tables=tables, progress=update)
     notice("NOT PRIVATE: these counts are exact. Publish with 'margrave release'.")
-    if as_json:
-        print_json([_frame_json(exact.table(margin).to_pandas(), margin) for margin in exact.counts])
-        return
-    for margin in exact.counts:
-        print_frame(exact.table(margin).to_pandas(), ", ".join(margin) or "total")
+    if to is not None:
+        (margin,) = exact.margins
+        counted = exact.to_arrow(margin)
+        write_file(to, parquet_bytes(counted) if to.suffix == ".parquet" else csv_bytes(counted))
+    elif as_json:
+        print_json([_frame_json(exact.to_pandas(margin), margin) for margin in exact.margins])
+    else:
+        for margin in exact.margins:
+            print_frame(exact.to_pandas(margin), ", ".join(margin) or "total")
+
+
+def _check_count_target(to: Path, tables: list[tuple[str, ...]]) -> None:
+    from margrave.errors import UsageError
+    from margrave.publish.writing import check_target
+
+    if len(tables) != 1 or to.suffix not in (".parquet", ".csv"):
+        raise UsageError("--out writes one table, named with --table, to a file that ends in .parquet or .csv")
+    check_target(to)
 
 
 def examples(

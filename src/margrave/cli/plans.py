@@ -32,7 +32,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Show cost, noise and forecast error of a release. Opens no data."""
-    from margrave.design.plan import make_plan
+    from margrave.design.planner import make_plan
     from margrave.design.spec import Spec
     from margrave.design.target import Target, plan_for
     from margrave.errors import UsageError
@@ -87,8 +87,10 @@ def show_plan(found: Plan, most: int = 40) -> None:
         name_of,
         number,
     )
-    from margrave.design.guarantee import Guarantee, approximate
-    from margrave.design.prediction import SECONDS_PER_MILLION
+    from margrave.design.facts.effect import fact_words
+    from margrave.design.guarantee import approximate
+    from margrave.design.planner import without_facts
+    from margrave.design.prediction import SECONDS_PER_MILLION, as_records, record_seconds
 
     heading(f"Plan: {found.strategy} strategy, cost {approximate(found.guarantee)}")
     print_table(MEASUREMENT_HEADERS, measurement_rows(found, most))
@@ -98,12 +100,17 @@ def show_plan(found: Plan, most: int = 40) -> None:
     if theory:
         heading("What the theorem promises for the linear program's tables, with probability 95 %")
         print_table(("table", "L1 at most"), [(name_of(margin), number(bound)) for margin, bound in theory.items()])
-    for sentence in Guarantee(found.guarantee, found.protection).words():
+    for sentence in (*found.promise.words(), *fact_words(found)):
         typer.echo(sentence)
+    if found.spec.public:
+        typer.echo(f"RMSE per cell: {number(found.rmse)}; {number(without_facts(found).rmse)} if nothing were public.")
     typer.echo(
         f"Memory: about {_bytes(found.memory)}; time: about {_seconds(found.seconds)} after reading, plus about "
         f"{SECONDS_PER_MILLION * len(found.spec.domain.names) / 15:.2g} s per million records."
     )
+    if as_records(found):
+        times = [f"{_seconds(record_seconds(found, count))} for {count:,}" for count in (10_000, 100_000)]
+        typer.echo(f"Fitting records, and their error bars: about {' and '.join(times)} of them.")
     for warning in found.warnings:
         notice(f"Warning: {warning}.")
 
@@ -121,12 +128,26 @@ def _numbers(budget: Budget) -> dict[str, float]:
     return {name: float(value) for name, value in vars(budget).items()}
 
 
+def _facts_json(found: Plan) -> dict[str, Any]:
+    """What public facts cost and save; nothing without facts."""
+    from margrave.design.facts.effect import price_factor
+    from margrave.design.planner import without_facts
+    from margrave.publish.manifest import disclosure_json
+
+    if not found.spec.public:
+        return {}
+    return {
+        "disclosed": [disclosure_json(one) for one in found.disclosures],
+        "price_factor": float(price_factor(found)),
+        "rmse_without_facts": without_facts(found).rmse,
+    }
+
+
 def plan_json(found: Plan) -> dict[str, Any]:
     """A plan for scripts."""
-    from margrave.design.guarantee import Guarantee
     from margrave.publish.manifest import measurement_json
 
-    guarantee = Guarantee(found.guarantee, found.protection)
+    guarantee = found.promise
     return {
         "strategy": found.strategy,
         "cost": found.cost.as_dict(),
@@ -135,6 +156,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
         "words": list(guarantee.words()),
         "measurements": [measurement_json(one) for one in found.measurements],
         "exact": [list(margin) for margin in found.exact],
+        **_facts_json(found),
         "rmse": found.rmse,
         "forecast": [
             {

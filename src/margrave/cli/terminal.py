@@ -91,3 +91,15 @@ def progress(what: str) -> Iterator[Progress | None]:
             bar.update(task, completed=done, total=total)
 
         yield update
+
+
+@contextmanager
+def watching(what: str) -> Iterator[Callable[[float], None] | None]:
+    """A line on stderr, in a terminal, with the number last told; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        yield lambda misfit: status.update(f"{what}: misfit {misfit:.3g}")

@@ -6,7 +6,7 @@ The residuals of different margins are estimated without correlation, each isotr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod, sqrt
@@ -16,9 +16,12 @@ import numpy as np
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import spread
-from margrave.algebra.residual import Array, decompose
+from margrave.algebra.residual import Array, decompose, margin_from
 from margrave.budget.events import Measurement
 from margrave.noise.sums import Term, WeightedSum
+
+Parts = dict[Margin, Array]
+"""Weights on residuals, by margin; those of a residual sum to zero along each axis."""
 
 
 def effective(domain: Domain, margin: Margin) -> Margin:
@@ -30,12 +33,15 @@ def effective(domain: Domain, margin: Margin) -> Margin:
 class Accuracy:
     """Variances of residuals, cells and linear functions under a list of measurements.
 
-    ``exact``: margins that are published without noise.
+    ``exact``: margins that are published without noise. ``cells``: single cells that are, by their codes. With these
+    the best estimate is no longer residual by residual: with C the known cells, c their counts and Σ the covariance of
+    the residuals' estimates u, it is ``u − ΣCᵀ(CΣCᵀ)⁺(Cu − c)``. What is said of σ²_T is about u.
     """
 
     domain: Domain
     measurements: tuple[Measurement, ...]
     exact: tuple[Margin, ...] = ()
+    cells: tuple[tuple[Margin, tuple[int, ...]], ...] = ()
     _combined: dict[Margin, tuple[float, tuple[tuple[int, float], ...]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -54,6 +60,20 @@ class Accuracy:
         """Measurements that cover several residuals."""
         return [index for index, measurement in enumerate(self.measurements) if measurement.query.cells]
 
+    @cached_property
+    def _by_name(self) -> dict[str, set[int]]:
+        """Measurements that cover several residuals, by each of their attributes."""
+        found: dict[str, set[int]] = {}
+        for index in self._wide:
+            for name in self.measurements[index].query.margin:
+                found.setdefault(name, set()).add(index)
+        return found
+
+    def _around(self, below: Margin) -> Iterable[int]:
+        """Measurements that cover several residuals and have all attributes of a margin, in their order."""
+        found = [self._by_name.get(name, set()) for name in below]
+        return sorted(set.intersection(*found)) if found else self._wide
+
     def is_exact(self, below: Margin) -> bool:
         """Whether the residual is known without noise."""
         return any(set(below) <= set(margin) for margin in self.exact)
@@ -68,7 +88,7 @@ class Accuracy:
         if self.is_exact(below):
             return 0.0, ()
         covering = list(self._by_margin.get(below, ()))
-        covering += [index for index in self._wide if self.measurements[index].query.covers(below)]
+        covering += [index for index in self._around(below) if self.measurements[index].query.covers(below)]
         precisions = [1 / self._alone(index, below) for index in covering]
         total = sum(precisions)
         if not total:
@@ -89,9 +109,82 @@ class Accuracy:
         """Whether the table of a margin can be published: every residual below it is known or measured."""
         return all(self.variance(below) < inf for below in subsets(effective(self.domain, margin)))
 
-    def cell_variance(self, margin: Margin) -> float:
-        """The variance of one cell of a table, the same for all its cells."""
+    def parts(self, margin: Margin, weights: Array) -> Parts:
+        """``Σ weights · cells`` of a table as weights on the residuals below it."""
         margin = effective(self.domain, margin)
+        shape = self.domain.shape(margin)
+        found: Parts = {}
+        for chosen, part in decompose(np.asarray(weights, dtype=float).reshape(shape), len(shape)).items():
+            outside = prod(size for axis, size in enumerate(shape) if axis not in chosen)
+            if part.any():
+                found[tuple(margin[axis] for axis in chosen)] = part / outside
+        return found
+
+    def _covariance(self, one: Parts, other: Parts) -> float:
+        return sum(
+            self.variance(below) * float((part * other[below]).sum()) for below, part in one.items() if below in other
+        )
+
+    @cached_property
+    def known(self) -> tuple[int, ...]:
+        """The numbers of the cells in ``cells`` about which the measurements say something in full."""
+        return tuple(index for index, (margin, _) in enumerate(self.cells) if self.covers(margin))
+
+    @cached_property
+    def conditions(self) -> tuple[tuple[Parts, ...], Array]:
+        """For each known cell its weights on the residuals, C; and ``(CΣCᵀ)⁺``."""
+        rows = []
+        for margin, codes in (self.cells[index] for index in self.known):
+            unit = np.zeros(self.domain.shape(margin))
+            unit[codes] = 1.0
+            rows.append(self.parts(margin, unit))
+        matrix = np.array([[self._covariance(one, other) for other in rows] for one in rows]).reshape(
+            len(rows), len(rows)
+        )
+        return tuple(rows), np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) if rows else matrix
+
+    def _adjusted(self, parts: Parts) -> Parts:
+        """The weights on the residuals' estimates u that the best estimate has, once the known cells are used."""
+        rows, inverse = self.conditions
+        if not rows:
+            return parts
+        used = inverse @ np.array([self._covariance(parts, row) for row in rows])
+        found = dict(parts)
+        for row, factor in zip(rows, used.tolist(), strict=True):
+            for below, part in row.items() if factor else ():
+                found[below] = found.get(below, 0.0) - factor * part
+        return found
+
+    def is_uniform(self, margin: Margin) -> bool:
+        """Whether all cells of a table are equally accurate: no known cell has to do with it."""
+        inside = set(effective(self.domain, margin))
+        return not any(self.variance(below) and inside.issuperset(below) for row in self.conditions[0] for below in row)
+
+    def cell_variances(self, margin: Margin) -> Array:
+        """The variance of each cell of a table, in the order of its cells."""
+        margin = effective(self.domain, margin)
+        cells = self.domain.cells(margin)
+        found = np.full(cells, self._cell_variance(margin))
+        if not self.is_uniform(margin):
+            rows, inverse = self.conditions
+            shared = np.array([self._rebuilt(margin, row) for row in rows])
+            found -= np.einsum("ky,kl,ly->y", shared, inverse, shared)
+        return np.asarray(np.maximum(found, 0.0))
+
+    def _rebuilt(self, margin: Margin, row: Parts) -> Array:
+        """The covariance of each cell of a table with one known cell."""
+        inside = {
+            below: self.variance(below) * row[below] if below in row else np.zeros(self.domain.shape(below))
+            for below in subsets(margin)
+        }
+        return margin_from(self.domain, margin, inside).ravel()
+
+    def cell_variance(self, margin: Margin) -> float:
+        """The variance of one cell of a table, in the mean over its cells; without known cells all are the same."""
+        margin = effective(self.domain, margin)
+        return self._cell_variance(margin) if self.is_uniform(margin) else float(self.cell_variances(margin).mean())
+
+    def _cell_variance(self, margin: Margin) -> float:
         total = 0.0
         for below in subsets(margin):
             inside = prod(1 - 1 / self.domain[name].size for name in below)
@@ -120,38 +213,24 @@ class Accuracy:
 
     def linear_variance(self, margin: Margin, weights: Array) -> float:
         """The variance of ``Σ weights · cells`` of a table."""
-        margin = effective(self.domain, margin)
-        shape = self.domain.shape(margin)
-        total = 0.0
-        for chosen, part in decompose(np.asarray(weights, dtype=float).reshape(shape), len(shape)).items():
-            outside = prod(size for axis, size in enumerate(shape) if axis not in chosen)
-            length = float((part**2).sum())
-            if length:
-                total += self.variance(tuple(margin[axis] for axis in chosen)) * length / outside**2
-        return total
+        parts = self._adjusted(self.parts(margin, weights))
+        return sum(self.variance(below) * float((part**2).sum()) for below, part in parts.items())
 
     def cell_noise(self, margin: Margin) -> WeightedSum:
-        """The exact distribution of the error of one cell of a table, the same for all its cells."""
+        """The exact distribution of the error of the first cell of a table, the same for all where it is uniform."""
         weights = np.zeros(self.domain.cells(margin))
         weights[0] = 1
         return self.linear_noise(margin, weights)
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table."""
-        margin = effective(self.domain, margin)
-        shape = self.domain.shape(margin)
-        found = decompose(np.asarray(weights, dtype=float).reshape(shape), len(shape))
-        parts: dict[Margin, Array] = {}
-        for chosen, part in found.items():
-            outside = prod(size for axis, size in enumerate(shape) if axis not in chosen)
-            parts[tuple(margin[axis] for axis in chosen)] = part / outside
+        parts = self._adjusted(self.parts(margin, weights))
         collected: dict[int, Array] = {}
         for below, part in parts.items():
             for index, share in self.combination(below)[1]:
                 collected[index] = collected.get(index, 0.0) + share * self._transposed(index, below, part)
-        return WeightedSum.of(
-            [term for index, array in collected.items() for term in self._terms(index, margin, array)]
-        )
+        seen = {name for below in parts for name in below}
+        return WeightedSum.of([term for index, array in collected.items() for term in self._terms(index, seen, array)])
 
     def _transposed(self, index: int, below: Margin, part: Array) -> Array:
         """The weight on each output of a measurement when ``part`` weighs the residual of ``below``.
@@ -168,11 +247,11 @@ class Accuracy:
         shape = iter(values.shape)
         return values.reshape([next(shape) if name in below else 1 for name in query.margin])
 
-    def _terms(self, index: int, margin: Margin, weights: Array) -> list[Term]:
+    def _terms(self, index: int, seen: Collection[str], weights: Array) -> list[Term]:
         """Outputs of one measurement with the same weight, counted together."""
         measurement = self.measurements[index]
         full = measurement.query.shape(self.domain)
-        shape = [size if name in margin else 1 for name, size in zip(measurement.query.margin, full, strict=True)]
+        shape = [size if name in seen else 1 for name, size in zip(measurement.query.margin, full, strict=True)]
         repeated = prod(full) // prod(shape)
         spread_out = np.broadcast_to(weights, shape)
         scale = float(np.abs(spread_out).max()) or 1.0

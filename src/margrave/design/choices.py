@@ -9,7 +9,7 @@ Objective = Literal["mean", "max"]
 Nonnegative = Literal["auto", "least-squares", "linear-program", "simple", "none", "records"]
 Rounding = Literal["controlled", "nearest", "none"]
 Neighbours = Literal["add-remove", "replace"]
-Induced = Literal["worst-case", "markov"]
+Induced = Literal["worst-case", "positive", "markov"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
-from margrave.design.guarantee import Guarantee, approximate
+from margrave.design.facts.effect import fact_words
+from margrave.design.guarantee import approximate
 from margrave.noise import DiscreteLaplace
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def describe(plan: Plan, most: int = 30) -> str:
         _heading(plan),
         plain_table(MEASUREMENT_HEADERS, measurement_rows(plan, most)),
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
-        *Guarantee(plan.guarantee, plan.protection).words(),
+        *plan.promise.words(),
+        *fact_words(plan),
         *(f"Warning: {warning}." for warning in plan.warnings),
     ]
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
@@ -94,7 +96,7 @@ def describe(plan: Plan, most: int = 30) -> str:
 
 def describe_html(plan: Plan, most: int = 12) -> str:
     """The plan for a notebook."""
-    words = [*Guarantee(plan.guarantee, plan.protection).words(), *(f"Warning: {text}." for text in plan.warnings)]
+    words = [*plan.promise.words(), *fact_words(plan), *(f"Warning: {text}." for text in plan.warnings)]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
         f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"

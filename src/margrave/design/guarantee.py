@@ -9,17 +9,45 @@ from math import exp
 from margrave.budget.accountant import epsilon_of, groups
 from margrave.budget.events import Protection
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.design.choices import Induced
 
 _DELTA = Fraction(1, 10**9)
 """ρ-zCDP is also stated as (ε, δ) for this δ."""
 
+_STEPS: dict[Induced, str] = {
+    "worst-case": (
+        "A step changes as many records as it takes to keep the facts, in any way that has no smaller part which keeps "
+        "them too (worst-case induced neighbours). This holds whatever cells are known to be empty."
+    ),
+    "positive": (
+        "A step lets one record change its values, and the fewest other records that repair the facts (positive "
+        "induced neighbours). It supposes that every cell is possible: to those who know that some are empty, larger "
+        "changes are protected only by the sum over several steps, which they may be able to rule out."
+    ),
+    "markov": (
+        "A step is one of the smallest exchanges that keep the facts (neighbours by Markov bases). Larger changes are "
+        "protected only by the sum over several steps, and to those who know that some cells are empty, which may rule "
+        "these steps out, nothing is promised about them: prefer worst-case where that is affordable."
+    ),
+}
+_COMPOSITION = (
+    "Costs of several releases add up as long as all are relative to the same facts. Releases about separate parts of "
+    "the data add up too, for one step may change records in both; and a new public fact changes the cost of all "
+    "releases made before."
+)
+
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The cost of a release, whom it protects, and what it says for groups."""
+    """The cost of a release, whom it protects, and what it says for groups.
+
+    ``facts``: the public facts, in words, that it is relative to; ``induced``: the notion of neighbours that remain.
+    """
 
     cost: Budget
     protection: Protection
+    facts: str = ""
+    induced: Induced | None = None
 
     @property
     def groups(self) -> dict[int, Budget]:
@@ -35,9 +63,12 @@ class Guarantee:
     def words(self) -> tuple[str, ...]:
         """Sentences for people."""
         found = [f"The release satisfies {self._formal()}.", self._neighbours(), self._plainly()]
+        if self.induced is not None:
+            found += [_STEPS[self.induced], _COMPOSITION]
         together = "; ".join(f"{size} together: {approximate(budget)}" for size, budget in self.groups.items())
         if together:
-            found.append(f"For groups of units the guarantee is weaker: {together}.")
+            whom = "For changes of several steps" if self.induced is not None else "For groups of units"
+            found.append(f"{whom} the guarantee is weaker: {together}.")
         found.append("Anything computed from the release alone keeps this guarantee, however often it is used.")
         return tuple(found)
 
@@ -53,6 +84,12 @@ class Guarantee:
                 return f"zero-concentrated differential privacy with {both}"
 
     def _neighbours(self) -> str:
+        if self.induced is not None:
+            return (
+                f"It is relative to public facts: {self.facts}. These are published exactly, and nothing protects "
+                f"them. Protected is everything else about {self.unit}: two data sets with the same facts that are "
+                "one step apart."
+            )
         if self.protection.sensitive:
             names = ", ".join(self.protection.sensitive)
             return (
@@ -72,6 +109,8 @@ class Guarantee:
             return "In plain words: almost nothing is guaranteed at this budget."
         replaced = self.protection.sensitive or self.protection.neighbours == "replace"
         otherwise = "with other values in its place" if replaced else "without"
+        if self.induced is not None:
+            otherwise = "with other values in its place, and as few other records changed as the facts demand"
         exception = "" if isinstance(self.cost, PureDP) else ", except with the tiny probability δ"
         return (
             f"In plain words: whatever is published was at most {exp(epsilon):.3g} times as likely with your data as "

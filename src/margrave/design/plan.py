@@ -1,46 +1,47 @@
-"""From a public spec to a plan: what will be measured, with which noise, at what cost. Opens no data."""
+"""A plan: what will be measured, with which noise, at what cost, and what to expect of it. Opens no data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import log, prod, sqrt
+from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.lattice import maximal
-from margrave.algebra.query import Query, one_record
 from margrave.algebra.residual import Array
-from margrave.budget.accountant import epsilon_of, rho_within, rounded_down
-from margrave.budget.events import Measurement, Protection, cost
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP, amount
-from margrave.design import prediction, strategies
+from margrave.budget.accountant import epsilon_of
+from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.design import prediction
 from margrave.design.accuracy import Accuracy, TableForecast, effective, forecast
-from margrave.design.choices import Strategy
 from margrave.design.describe import describe, describe_html
+from margrave.design.facts.declared import (
+    Codes,
+    disclosures,
+    facts_of,
+    given_cells,
+    given_table,
+    given_values,
+    induced_price,
+    is_given,
+    loose_cells,
+)
+from margrave.design.facts.effect import revealed
+from margrave.design.facts.facts import Facts
+from margrave.design.guarantee import Guarantee
 from margrave.design.spec import Spec
-from margrave.design.strategies import Problem, Shares
 from margrave.errors import RefusedError
-from margrave.noise import DiscreteGaussian, DiscreteLaplace, safe_tail
+from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 
 MOST_RECORDS = 1 << 40
 """Counting refuses more records than this, so that plans can be checked against overflow before any data is opened."""
-_LARGEST = 1 << 62
 _LARGE_EPSILON = 10
-
-_NAMED: dict[str, Callable[[Problem], Shares]] = {
-    "residual": strategies.residual,
-    "fourier": strategies.fourier,
-    "efron-stein": strategies.efron_stein,
-    "margins": strategies.margins,
-    "base": strategies.base,
-    "search": strategies.search,
-}
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,28 @@ class Plan:
 
     @cached_property
     def cost(self) -> PureDP | ZCDP:
-        """The exact cost for one unit, derived from the measurements alone."""
-        return cost(self.domain, self.measurements, self.protection)
+        """The exact cost for one unit, derived from the measurements and the public facts alone."""
+        if self.spec.induced is None:
+            return cost(self.domain, self.measurements, self.protection)
+        price = induced_price(self.facts, self.measurements, self.spec.induced)
+        if not price:
+            raise RefusedError("the public facts already tell all that is asked: this needs no private release")
+        return cost_of_unit(self.measurements, price)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The public facts over the measured attributes; none of them has a value here."""
+        return facts_of(self.spec, self.encoding)
+
+    @cached_property
+    def cells(self) -> tuple[Codes, ...]:
+        """The single cells that are published without noise and follow from no margin in ``exact``."""
+        return loose_cells(self.facts)
+
+    @property
+    def disclosures(self) -> tuple[Disclosure, ...]:
+        """The exact counts that are public facts, each an event of its own."""
+        return disclosures(self.spec)
 
     @cached_property
     def guarantee(self) -> Budget:
@@ -81,13 +102,37 @@ class Plan:
             return ApproxDP(epsilon_of(self.cost.rho, self.spec.budget.delta), self.spec.budget.delta)
         return self.cost
 
+    @property
+    def promise(self) -> Guarantee:
+        """The guarantee with whom it protects, and relative to which facts."""
+        facts = facts_of(self.spec)
+        return Guarantee(self.guarantee, self.protection, str(facts) if facts else "", self.spec.induced)
+
     @cached_property
     def accuracy(self) -> Accuracy:
-        return Accuracy(self.domain, self.measurements, self.exact)
+        return Accuracy(self.domain, self.measurements, self.exact, self.cells)
 
     def measured_margin(self, margin: Margin) -> Margin:
         """A margin of the spec in terms of what is measured."""
         return margin if self.encoding is None else self.encoding.margin(margin)
+
+    def alike(self, margin: Margin) -> bool:
+        """Whether all cells of a table of the spec are equally accurate."""
+        return self.encoding is None and self.accuracy.is_uniform(margin)
+
+    @cached_property
+    def _loose(self) -> dict[Margin, frozenset[tuple[int, ...]]]:
+        """The single public cells in terms of the spec."""
+        return facts_of(self.spec).loose
+
+    def certain(self, margin: Margin) -> NDArray[np.bool_]:
+        """For each cell of a table of the spec, whether its count is published without noise."""
+        reduced = effective(self.spec.domain, margin)
+        known = self.accuracy.is_exact(effective(self.domain, self.measured_margin(margin)))
+        found = np.full(self.spec.domain.shape(reduced), known)
+        for codes in self._loose.get(reduced, ()):
+            found[codes] = True
+        return found.reshape(self.spec.domain.shape(margin))
 
     @cached_property
     def forecast(self) -> tuple[TableForecast, ...]:
@@ -96,9 +141,9 @@ class Plan:
 
     def forecast_at(self, level: float) -> tuple[TableForecast, ...]:
         """What to expect of each wanted table, with half-widths at the given level."""
-        if self.encoding is None:
-            return forecast(self.accuracy, self.spec.margins, level)
-        return tuple(self._decoded_forecast(margin, level) for margin in self.spec.margins)
+        alike = [margin for margin in self.spec.margins if self.alike(margin)]
+        found = {row.margin: row for row in forecast(self.accuracy, alike, level)}
+        return tuple(found.get(margin) or self._cell_forecast(margin, level) for margin in self.spec.margins)
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
@@ -106,8 +151,8 @@ class Plan:
             margin, weights = self.encoding.margin(margin), self.encoding.transpose(margin, weights)
         return self.accuracy.linear_noise(margin, weights)
 
-    def _decoded_forecast(self, margin: Margin, level: float) -> TableForecast:
-        """Decoded cells differ in accuracy: the root mean square of all, and the widest of the half-widths."""
+    def _cell_forecast(self, margin: Margin, level: float) -> TableForecast:
+        """Cells that differ in accuracy: the root mean square of all, and the widest of the half-widths."""
         cells = self.spec.domain.cells(margin)
         errors = [self.linear_noise(margin, unit) for unit in np.eye(cells)]
         worst = max(errors, key=lambda error: error.variance)
@@ -171,7 +216,8 @@ class Plan:
     @property
     def counted(self) -> tuple[Margin, ...]:
         """The margins, in terms of what is measured, whose exact counts the measurements need."""
-        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *self.exact]))
+        known = () if is_given(self.spec) else (*self.exact, *(margin for margin, _ in self.cells))
+        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known]))
 
     def counted_margin(self, margin: Margin) -> Margin:
         """The margin of the spec that holds the counts for a margin in terms of what is measured."""
@@ -179,7 +225,7 @@ class Plan:
             return margin
         return tuple(name for name in self.spec.domain.names if set(self.encoding.margin((name,))) & set(margin))
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What a person should know before agreeing to the plan."""
         found = []
@@ -187,6 +233,8 @@ class Plan:
         epsilon = None if isinstance(guarantee, ZCDP) else guarantee.epsilon
         if epsilon is not None and epsilon > _LARGE_EPSILON:
             found.append(f"ε = {float(epsilon):g} is above {_LARGE_EPSILON}: this protects very little")
+        if is_given(self.spec):
+            found += revealed(self.spec, given_values(self.spec))
         if self.protection.sensitive:
             names = ", ".join(self.protection.sensitive)
             found.append(
@@ -205,159 +253,35 @@ class Plan:
         return tuple(found)
 
 
-def make_plan(spec: Spec) -> Plan:
-    """The plan for a spec: its strategy, or the best found where that is ``auto``."""
-    return best_plan(spec, candidates(spec))
-
-
-def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
-    """The best of some choices at the budget of the spec."""
-    if len(choices) == 1:
-        return _scaled(spec, choices[0])
-    return _scaled(spec, min(choices, key=lambda choice: _rating(spec, choice)))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A strategy with its shares, before it is scaled to a budget."""
-
-    strategy: str
-    problem: Problem
-    shares: Shares
-    encoding: BinaryEncoding | None = None
-
-
-def candidates(spec: Spec) -> list[Choice]:
-    """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
-    if spec.public:
-        raise RefusedError(
-            "release.public: public facts change what a release costs, and planning with them is refused for now: "
-            "leave release.public out"
-        )
-    _check_sensitive(spec)
-    kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
-    return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
-
-
-def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
-    if strategy != "auto":
-        return (strategy,)
-    best = "residual" if gaussian else "search"
-    # The best found for records that are added or removed need not be the best when they are replaced.
-    return (best,) if spec.neighbours == "add-remove" else tuple(dict.fromkeys([best, "residual", "margins"]))
-
-
-def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
-    domain, encoding = spec.domain, None
-    if name == "fourier" and any(attribute.size > 2 for attribute in domain):
-        encoding = BinaryEncoding(domain)
-        domain = encoding.encoded
-    wanted: dict[Margin, float] = {}
-    for table in spec.workload:
-        margin = effective(domain, table.margin if encoding is None else encoding.margin(table.margin))
-        wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
-    problem = Problem(domain, wanted, spec.objective, gaussian, _known(spec, wanted, encoding))
-    if not problem.unknown:
-        raise RefusedError("no wanted table says anything that is protected: this needs no private release")
-    return Choice(name, problem, _NAMED[name](problem), encoding)
-
-
-def _known(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
+def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
     """Margins that are the same in all neighbours, and so are published exactly at no cost.
 
-    With sensitive attributes these are the tables of the others; when one record is replaced, the number of records.
+    With sensitive attributes these are the tables of the others; when one record is replaced, the number of records;
+    with public facts, whatever they tell in full.
     """
+    if spec.public:
+        return facts_of(spec, encoding).whole
     if not spec.sensitive:
         return ((),) if spec.neighbours == "replace" and spec.records_per_unit == 1 else ()
     protected = set(spec.sensitive if encoding is None else encoding.margin(spec.sensitive))
     return maximal(tuple(name for name in margin if name not in protected) for margin in wanted)
 
 
-def _protection(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
+def protection_of(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
     sensitive = spec.sensitive if encoding is None else encoding.margin(spec.sensitive)
     return Protection(spec.neighbours, sensitive, spec.records_per_unit)
 
 
-def check_plan(plan: Plan) -> None:
-    """Refuse a plan that says something else than its spec: it was changed, or has lost the [data] of its spec.
-
-    A plan that was read from a bundle no longer knows which column names the units, so their records could not be
-    bounded as its cost supposes.
-    """
+def given_facts(plan: Plan) -> tuple[dict[Margin, Array], dict[Codes, int]]:
+    """The values that the spec of a plan gives to its exact margins and its single cells, as they are measured."""
     spec, encoding = plan.spec, plan.encoding
-    if plan.protection != _protection(spec, encoding):
-        raise RefusedError(
-            "the plan protects something else than its spec says, or its spec has lost its [data]: plan again"
-        )
-    wanted = {effective(plan.domain, plan.measured_margin(margin)) for margin in spec.margins}
-    if set(plan.exact) != set(_known(spec, wanted, encoding)):
-        raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
-    # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.
-    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
-    if not same_unit or amount(plan.guarantee) > amount(spec.budget):
-        raise RefusedError(f"the plan costs {plan.guarantee}, more than the budget of {spec.budget}: plan again")
-
-
-def _check_sensitive(spec: Spec) -> None:
-    """A sensitive attribute that follows from others, or that others follow from, cannot be protected on its own."""
-    for entry in spec.codebook.entries if spec.sensitive else ():
-        for other in entry.determines:
-            if (entry.name in spec.sensitive) != (other in spec.sensitive):
-                raise RefusedError(
-                    f"release.sensitive: {entry.name!r} determines {other!r}, so protecting only one of them protects "
-                    "neither: declare both sensitive, or none"
-                )
-
-
-def _rating(spec: Spec, choice: Choice) -> float:
-    """The objective that a choice reaches: the smaller, the better."""
-    plan = _scaled(spec, choice)
-    weights = choice.problem.cell_weights
-    risks = [weight * plan.accuracy.cell_variance(margin) for margin, weight in weights.items()]
-    return sum(risks) if spec.objective == "mean" else max(risks)
-
-
-def _scaled(spec: Spec, choice: Choice) -> Plan:
-    """Scale the shares to the budget, round them down, and draw up the measurements."""
-    budget, domain = spec.budget, choice.problem.domain
-    gaussian = choice.problem.gaussian
-    allowed = amount(budget)
-    if isinstance(budget, ApproxDP) and gaussian:
-        allowed = rho_within(budget.epsilon, budget.delta)
-    total = sum(choice.shares.values())
-    shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
-    protection = _protection(spec, choice.encoding)
-    # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
-    unit = amount(cost(domain, _measurements(domain, shares, gaussian), protection))
-    rounded = {share: rounded_down(share * allowed / unit) for share in set(shares.values())}
-    spent = {query: rounded[share] for query, share in shares.items()}
-    measurements = _measurements(domain, spent, gaussian, short=True)
-    plan = Plan(spec, choice.strategy, measurements, protection, choice.problem.known, choice.encoding)
-    if amount(plan.cost) > allowed:
-        raise RefusedError(f"the plan would cost more than its budget of {budget}: this is a fault in Margrave")
-    _check_overflow(plan)
-    return plan
-
-
-def _measurements(
-    domain: Domain, shares: Mapping[Query, Fraction], gaussian: bool, *, short: bool = False
-) -> tuple[Measurement, ...]:
-    """Each query with the noise that its share pays for; with ``short``, rounded up to numbers that sample fast."""
-    laplace = DiscreteLaplace.at_least if short else DiscreteLaplace
-    normal = DiscreteGaussian.at_least if short else DiscreteGaussian
-    noises: dict[tuple[int, int, Fraction], DiscreteLaplace | DiscreteGaussian] = {}
-    found = []
-    for query, share in shares.items():
-        key = (*one_record(domain, query), share)
-        if key not in noises:
-            noises[key] = normal(key[1] / (2 * share)) if gaussian else laplace(key[0] / share)
-        found.append(Measurement(query, noises[key]))
-    return tuple(found)
-
-
-def _check_overflow(plan: Plan) -> None:
-    domain = plan.domain
-    kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
-    for noise, sizes, outputs in kinds:
-        if MOST_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
-            raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
+    if not is_given(spec):
+        return {}, {}
+    tables = {}
+    for margin in plan.exact:
+        counts = given_table(spec, plan.counted_margin(margin))
+        tables[margin] = counts if encoding is None else encoding.encode(plan.counted_margin(margin), counts)
+    cells = given_cells(spec)
+    if encoding is not None:
+        cells = {(encoding.margin(margin), encoding.cell(margin, codes)): one for (margin, codes), one in cells.items()}
+    return tables, {known: cells[known] for known in plan.cells}

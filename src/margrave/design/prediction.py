@@ -9,6 +9,22 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from margrave.algebra.lattice import downward_closure
+from margrave.design.limits import (
+    CHAIN_SIZE,
+    ENTROPY_CELLS,
+    FREEZE_READS,
+    FULL_CELLS,
+    MEDIUM_CELLS,
+    RECORD_FREEZES,
+    RECORD_READS,
+    RECORD_SETTLES,
+    RECORD_STATES,
+    SETTLE_READS,
+    STATE_READS,
+    record_simulations,
+    simulations,
+    sweeps,
+)
 
 if TYPE_CHECKING:
     from margrave.design.plan import Plan
@@ -23,8 +39,12 @@ _PER_MARGIN = 1400
 """Bytes that a measurement and its answer take beside their numbers."""
 _COPIES = 25
 """Arrays of the size of the full table that are held together while it is made non-negative."""
-_LARGEST_FULL, _LARGEST_ENTROPY, _LARGEST_CHAIN = 10**7, 1 << 20, 1 << 15
-_SMALL, _MEDIUM, _MANY, _FEW = 1 << 12, 1 << 14, 48, 16
+_COMPILER = 140 << 20
+"""Bytes of the compiler of the loops that fit records."""
+_RECORD_COPIES = 12
+"""Arrays of the size of all fitted tables that are held together while records are fitted."""
+_TEMPERATURES, _READ, _SWEEP = 9, 2.4e-9, 1.5e-3
+"""How many temperatures a fit of records tries, about; seconds of reading a number, and of a sweep beside that."""
 
 
 def memory(plan: Plan) -> int:
@@ -37,11 +57,13 @@ def memory(plan: Plan) -> int:
     below = downward_closure(map(plan.measured_margin, plan.spec.margins))
     kept = sum(plan.domain.cells(margin) for margin in below if len(margin) < widest)
     rebuilding = _NUMBER * (numbers + kept + _COPIES * (full_cells(plan) or 0))
+    if as_records(plan):
+        rebuilding += _COMPILER + _NUMBER * _RECORD_COPIES * sum(map(plan.domain.cells, below))
     return _PROGRAM + _PER_MARGIN * len(plan.measurements) + max(measuring, rebuilding)
 
 
 def seconds(plan: Plan) -> float:
-    """Processor time of a release once the data is counted, without writing it to files."""
+    """Processor time of a release once the data is counted, without writing it to files or fitting records."""
     numbers = sum(measurement.query.outputs(plan.domain) for measurement in plan.measurements)
     cells = sum(map(plan.spec.domain.cells, plan.spec.margins))
     tables = len(plan.spec.margins) + len(plan.measurements)
@@ -53,12 +75,34 @@ def seconds(plan: Plan) -> float:
     return (1 + simulations) * (once + effort)
 
 
+def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float:
+    """Processor time of fitting so many records, and of simulating their error bars unless those are left out."""
+    reads = records * record_reads(plan)
+    stay = sweeps(RECORD_SETTLES, SETTLE_READS, reads) + sweeps(RECORD_STATES, STATE_READS, reads)
+    # The last sweeps end early more often than not.
+    freeze = sweeps(RECORD_FREEZES, FREEZE_READS, reads) // 2
+    again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
+    made = _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
+    return 4.0 + made * (_SWEEP + _READ * reads)
+
+
+def record_reads(plan: Plan) -> int:
+    """How many numbers are read to choose every value of one record once."""
+    return sum(sum(plan.spec.domain.shape(margin)) for margin in plan.spec.margins)
+
+
+def as_records(plan: Plan) -> bool:
+    """Whether records are fitted, as far as the plan tells: asked for, or because the full table is too large."""
+    if plan.spec.nonnegative != "auto":
+        return plan.spec.nonnegative == "records"
+    return full_cells(plan) is None and record_reads(plan) <= RECORD_READS
+
+
 def full_cells(plan: Plan) -> int | None:
-    """The size of the full table that is published; None where tables are published unbiased."""
+    """The size of the full table that is published; None where tables are published unbiased or as records."""
     used = {name for margin in plan.spec.margins for name in margin}
     cells = plan.spec.domain.cells(plan.spec.domain.margin(used))
-    exact = any(margin for margin in plan.exact)
-    return None if plan.spec.nonnegative == "none" or cells > _LARGEST_FULL or exact else cells
+    return None if plan.spec.nonnegative in ("none", "records") or cells > FULL_CELLS else cells
 
 
 def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
@@ -66,13 +110,12 @@ def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
     method = _method(plan, cells)
     efforts = {
         "log-linear": 0.45,
-        "entropy": 0.3 + 65e-6 * cells,
-        "sparse": 0.15 + 5.5e-6 * cells * len(plan.spec.margins),
+        "entropy": 0.1 + 2.2e-6 * cells**1.18,
+        "sparse": 0.03 + 2.7e-3 * 2 ** len(_used(plan)),
     }
     # Larger tables take more steps for each cell.
-    effort = efforts.get(method, 0.01 + (8e-6 if cells <= _MEDIUM else 60e-6) * cells)
-    quick = cells <= _SMALL and method != "log-linear"
-    return effort, _MANY if quick else _FEW if cells <= _MEDIUM else 0
+    effort = efforts.get(method, 0.01 + (8e-6 if cells <= MEDIUM_CELLS else 60e-6) * cells)
+    return effort, simulations(cells, method)
 
 
 def _method(plan: Plan, cells: int) -> str:
@@ -80,11 +123,16 @@ def _method(plan: Plan, cells: int) -> str:
     if plan.spec.nonnegative != "auto":
         return plan.spec.nonnegative
     margins = [measurement.query.margin for measurement in plan.measurements]
-    domain = plan.spec.domain
-    used = set(plan.measured_margin(domain.margin({name for margin in plan.spec.margins for name in margin})))
+    used = _used(plan)
     if any(used <= set(margin) for margin in margins):
         return "sparse"
     rows = sum(prod(size - 1 for size in plan.domain.shape(margin)) for margin in downward_closure(margins))
-    if rows * cells <= _LARGEST_CHAIN:
+    if rows * cells <= CHAIN_SIZE:
         return "log-linear"
-    return "entropy" if cells <= _LARGEST_ENTROPY else "least-squares"
+    return "entropy" if cells <= ENTROPY_CELLS else "least-squares"
+
+
+def _used(plan: Plan) -> set[str]:
+    """The attributes of the published table, as they are measured."""
+    domain = plan.spec.domain
+    return set(plan.measured_margin(domain.margin({name for margin in plan.spec.margins for name in margin})))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -32,8 +29,11 @@ from margrave.design.choices import (
     Strategy,
 )
 from margrave.design.codebook import Codebook
+from margrave.design.document import parse_text, public_text, with_lines
+from margrave.design.facts.contradictions import contradictions
 from margrave.design.reader import Node
 from margrave.design.spec_attributes import Names, read_attributes
+from margrave.design.spec_public import Files
 from margrave.design.spec_sections import (
     DataSection,
     PrivacySection,
@@ -43,7 +43,7 @@ from margrave.design.spec_sections import (
     read_release,
 )
 from margrave.design.spec_write import json_ready, spec_dict
-from margrave.design.toml import dump_document, line_of, locate
+from margrave.design.toml import dump_document
 from margrave.design.workload import (
     Pattern,
     PublicFact,
@@ -94,6 +94,8 @@ class Spec:
             raise UsageError("a spec cannot have both public facts and sensitive attributes")
         self._check_words()
         self._check_names()
+        for _, text in contradictions(self.domain, self.public, self.structural_zeros):
+            raise UsageError(f"public facts: {text}")
 
     def _check_words(self) -> None:
         for word, options in (
@@ -125,7 +127,7 @@ class Spec:
         if isinstance(source, str) and "\n" in source:
             return cls.parse(source)
         path = Path(source)
-        return _parse(_read_file(path), path.parent, str(path))
+        return _parse(public_text(path), path.parent, str(path))
 
     @classmethod
     def parse(cls, text: str, base: Path | None = None) -> Spec:
@@ -149,7 +151,7 @@ class Spec:
         """Every wanted table with its weight, by size and then in the order of the domain."""
         return expand_workload(self.domain, self.tables, self.all_ways)
 
-    @property
+    @cached_property
     def margins(self) -> tuple[Margin, ...]:
         """The margins of the workload, in its order."""
         return tuple(wanted.margin for wanted in self.workload)
@@ -191,66 +193,11 @@ def possible_mask(spec: Spec, margin: Margin) -> NDArray[np.bool_]:
     return mask_possible(spec.domain, spec.structural_zeros, margin)
 
 
-def _read_file(path: Path) -> str:
-    def fail(text: str, line: int | None = None) -> SpecError:
-        return SpecError([Problem("file", text, line)], str(path))
-
-    try:
-        content = path.read_bytes()
-    except IsADirectoryError:
-        raise fail("is a folder; name a spec file inside it") from None
-    except FileNotFoundError:
-        raise fail(f"no such file{suggest(path.name, _siblings(path))}") from None
-    except (OSError, ValueError) as error:
-        raise fail(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise fail("is not UTF-8 text; save it as UTF-8", line) from None
-
-
-def _siblings(path: Path) -> list[str]:
-    try:
-        return sorted(other.name for other in path.parent.iterdir() if other.suffix == ".toml")
-    except OSError:
-        return []
-
-
 def _parse(text: str, base: Path | None, source: str) -> Spec:
-    try:
-        document = tomllib.loads(text, parse_float=_decimal)
-    except RecursionError:
-        raise SpecError([Problem("syntax", "lists or tables are nested too deeply")], source) from None
-    except ValueError as error:  # a syntax error, or a whole number of thousands of digits
-        raise SpecError([_syntax_problem(str(error))], source) from None
-    spec, problems = _read(document, base)
+    spec, problems = _read(parse_text(text, source), base)
     if spec is None:
-        raise SpecError(_with_lines(problems, text), source)
+        raise SpecError(with_lines(problems, text), source)
     return spec
-
-
-def _decimal(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent beyond every limit
-        return Decimal("NaN")
-
-
-def _syntax_problem(message: str) -> Problem:
-    if "limit" in message and "digits" in message:
-        return Problem("syntax", "a whole number has thousands of digits")
-    match = re.search(r"\s*\(at line (\d+), column (\d+)\)$", message)
-    if match is None:
-        return Problem("syntax", message)
-    return Problem("syntax", f"{message[: match.start()]} (column {match[2]})", int(match[1]))
-
-
-def _with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:
-    """The problems with their lines, in the order of the file."""
-    lines = locate(text)
-    placed = [replace(problem, line=line_of(problem.place, lines)) for problem in problems]
-    return sorted(placed, key=lambda problem: problem.line or 0)
 
 
 def _read(document: Mapping[str, object], base: Path | None) -> tuple[Spec | None, list[Problem]]:
@@ -265,9 +212,17 @@ def _read(document: Mapping[str, object], base: Path | None) -> tuple[Spec | Non
     codebook, names = read_attributes(keys["attributes"]) if "attributes" in keys else (Codebook(()), Names({}, {}))
     data = read_data(keys["data"], names, base) if "data" in keys else None
     # Without attributes every name in [release] would be unknown, which would only bury the one true problem.
-    release = read_release(keys["release"], names) if "release" in keys and names.values else ReleaseSection()
+    release = ReleaseSection()
+    if "release" in keys and names.values:
+        secret = data.location if data is not None and data.confidential else None
+        release = read_release(keys["release"], names, Files(base, secret))
     privacy = read_privacy(keys["privacy"], release) if "privacy" in keys else PrivacySection()
     if root.problems or privacy.budget is None:
+        return None, root.problems
+    zeros = release.impossible + determined_zeros(codebook)
+    for number, text in contradictions(codebook.domain, release.public, zeros):
+        keys["release"].child("public", None).child(number, None).problem(text)
+    if root.problems:
         return None, root.problems
     return _assemble(codebook, privacy.budget, release, privacy, data, title or "", draft is True), []
 

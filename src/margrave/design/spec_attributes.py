@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, cast
 
+from margrave.algebra.domain import Margin
 from margrave.design.codebook import Bins, Categories, Codebook, Edge, Entry, Range, Rule
 from margrave.design.reader import Node, canonical, words
 
@@ -43,6 +44,23 @@ class Names:
         hint = node.hint(name, self.values) or f"; declared are {words(list(self.values))}"
         node.problem(f"unknown attribute {name!r}{hint}")
         return False
+
+    def margin(self, node: Node) -> Margin | None:
+        """A list of different attributes, put into the order of their declaration."""
+        items = node.items("a list of attributes")
+        if items is None:
+            return None
+        found: list[str] = []
+        for item in items:
+            name = self.attribute(item)
+            if name is not None and name in found:
+                item.problem(f"attribute {name!r} is named twice")
+            elif name is not None:
+                found.append(name)
+        if len(found) < len(items):
+            return None
+        order = list(self.values)
+        return tuple(sorted(found, key=order.index)) if len(found) > 1 else tuple(found)
 
     def value(self, node: Node, name: str) -> str | None:
         """A value of the attribute ``name``; any value passes where the attribute itself has a problem."""

@@ -26,6 +26,7 @@ from margrave.design.choices import (
 )
 from margrave.design.reader import Node, words
 from margrave.design.spec_attributes import Names
+from margrave.design.spec_public import Files, read_public
 from margrave.design.toml import quote
 from margrave.design.workload import MOST_TABLES, Pattern, PublicFact, Wanted, count_margins
 from margrave.errors import UsageError
@@ -124,7 +125,7 @@ def _read_unit(node: Node) -> Unit | None:
     return Unit(column, most) if column is not None and most is not None and most >= 1 else None
 
 
-def read_release(node: Node, names: Names) -> ReleaseSection:
+def read_release(node: Node, names: Names, files: Files) -> ReleaseSection:
     keys = node.table(RELEASE_KEYS)
     if not isinstance(node.value, Mapping):
         return ReleaseSection()
@@ -132,8 +133,8 @@ def read_release(node: Node, names: Names) -> ReleaseSection:
     ways = _read_all(keys["all"], names) if "all" in keys else 0
     if not _items(keys.get("tables")) and "all" not in keys:
         node.problem('no table is wanted; list some, tables = [["a", "b"]], or ask for all = 2')
-    public = _read_public(keys["public"], names) if "public" in keys else ()
-    sensitive = _read_margin(keys["sensitive"], names) if "sensitive" in keys else ()
+    public = read_public(keys["public"], names, files) if "public" in keys else ()
+    sensitive = names.margin(keys["sensitive"]) if "sensitive" in keys else ()
     if sensitive and _items(keys.get("public")):
         keys["sensitive"].problem("contradicts public: it already makes public all that the other attributes tell")
     return ReleaseSection(
@@ -148,24 +149,6 @@ def read_release(node: Node, names: Names) -> ReleaseSection:
         _choice(keys, "rounding", ROUNDING),
         has_public=_items(keys.get("public")),
     )
-
-
-def _read_margin(node: Node, names: Names) -> Margin | None:
-    """A list of different attributes, put into the order of their declaration."""
-    items = node.items("a list of attributes")
-    if items is None:
-        return None
-    found: list[str] = []
-    for item in items:
-        name = names.attribute(item)
-        if name is not None and name in found:
-            item.problem(f"attribute {name!r} is named twice")
-        elif name is not None:
-            found.append(name)
-    if len(found) < len(items):
-        return None
-    order = list(names.values)
-    return tuple(sorted(found, key=order.index)) if len(found) > 1 else tuple(found)
 
 
 def _read_tables(node: Node, names: Names) -> tuple[Wanted, ...]:
@@ -184,13 +167,13 @@ def _read_wanted(node: Node, names: Names) -> Wanted | None:
         if isinstance(node.value, str):
             node.problem(f"must be a list of attributes: write [{quote(node.value)}]")
             return None
-        margin = _read_margin(node, names)
+        margin = names.margin(node)
         return None if margin is None else Wanted(margin)
     keys = node.table(("of", "weight"))
     if "of" not in keys:
         node.needs(keys, "of, the list of its attributes")
         return None
-    margin = _read_margin(keys["of"], names)
+    margin = names.margin(keys["of"])
     weight = keys["weight"].positive() if "weight" in keys else None
     if margin is None or ("weight" in keys and weight is None):
         return None
@@ -210,34 +193,6 @@ def _read_all(node: Node, names: Names) -> int:
         node.problem(f"asks for {count:,} tables; at most {MOST_TABLES:,} are possible")
         return 0
     return ways
-
-
-def _read_public(node: Node, names: Names) -> tuple[PublicFact, ...]:
-    facts: dict[PublicFact, None] = {}
-    for item in node.items("a list of facts: lists of attributes, or { cell = { … } }") or []:
-        fact = _read_fact(item, names)
-        if fact is not None and fact in facts:
-            item.problem("is listed twice")
-        elif fact is not None:
-            facts[fact] = None
-    return tuple(facts)
-
-
-def _read_fact(node: Node, names: Names) -> PublicFact | None:
-    if not isinstance(node.value, Mapping):
-        margin = _read_margin(node, names)
-        return None if margin is None else PublicFact(margin)
-    keys = node.table(("cell",))
-    if "cell" not in keys:
-        node.needs(keys, 'cell, such as { cell = { smoke = "no" } }')
-        return None
-    children = keys["cell"].pairs("a table from attributes to values")
-    if not children and isinstance(keys["cell"].value, Mapping):
-        keys["cell"].problem("names no attribute; the grand total is written []")
-        return None
-    values = {name: names.value(child, name) for name, child in children.items() if names.declared(child, name)}
-    cell = {name: text for name in names.values if (text := values.get(name)) is not None}
-    return PublicFact(tuple(cell), tuple(cell.values())) if len(cell) == len(children) else None
 
 
 def _read_impossible(node: Node, names: Names) -> tuple[Pattern, ...]:
@@ -269,7 +224,7 @@ def _read_values(node: Node, name: str, names: Names) -> frozenset[str]:
 
 def read_privacy(node: Node, release: ReleaseSection) -> PrivacySection:
     keys = node.table(PRIVACY_KEYS)
-    budget = _read_budget(node, keys) if isinstance(node.value, Mapping) else None
+    budget = read_budget(node, keys) if isinstance(node.value, Mapping) else None
     neighbours = _choice(keys, "neighbours", NEIGHBOURS)
     if release.sensitive:
         if neighbours == "add-remove" and "neighbours" in keys:
@@ -281,7 +236,8 @@ def read_privacy(node: Node, release: ReleaseSection) -> PrivacySection:
     return PrivacySection(budget, neighbours, induced)
 
 
-def _read_budget(node: Node, keys: Mapping[str, Node]) -> Budget | None:
+def read_budget(node: Node, keys: Mapping[str, Node]) -> Budget | None:
+    """The budget among the keys of [privacy]; None where a problem was noted."""
     given = [key for key in ("epsilon", "delta", "rho") if key in keys]
     forms = "epsilon, or epsilon and delta, or rho"
     if "rho" in given and len(given) > 1:

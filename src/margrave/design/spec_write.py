@@ -113,9 +113,13 @@ def _wanted(wanted: Wanted) -> object:
 
 
 def _fact(fact: PublicFact) -> object:
-    if fact.cell is None:
+    counts = fact.counts
+    if fact.cell is not None:
+        cell = {"cell": dict(zip(fact.margin, fact.cell, strict=True))}
+        return cell if counts is None else {**cell, "count": counts[0]}
+    if counts is None:
         return list(fact.margin)
-    return {"cell": dict(zip(fact.margin, fact.cell, strict=True))}
+    return {"of": list(fact.margin), "counts": list(counts)} if fact.margin else {"of": [], "count": counts[0]}
 
 
 def _pattern(pattern: Pattern, codebook: Codebook) -> dict[str, object]:

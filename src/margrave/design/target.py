@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
-from margrave.design.plan import Plan, best_plan, candidates
+from margrave.design.plan import Plan
+from margrave.design.planner import best_plan, candidates
 from margrave.design.spec import Spec
 from margrave.errors import RefusedError, UsageError
 

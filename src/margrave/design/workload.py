@@ -38,14 +38,20 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class PublicFact:
-    """Counts that are known exactly: a whole margin, or the one cell of it whose values are given in its order."""
+    """Counts that are known exactly: a whole margin, or the one cell of it whose values are given in its order.
+
+    ``counts`` are the counts themselves, in the order of the margin's cells; None where they are read from the data.
+    """
 
     margin: Margin
     cell: tuple[str, ...] | None = None
+    counts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.cell is not None and len(self.cell) != len(self.margin):
             raise UsageError(f"a public cell of {self.margin} needs {len(self.margin)} values")
+        if self.counts is not None and any(type(count) is not int or count < 0 for count in self.counts):
+            raise UsageError(f"the counts of a public fact about {self.margin} must be whole numbers, none below 0")
 
 
 def count_margins(attributes: int, ways: int) -> int:

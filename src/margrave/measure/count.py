@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.sparse import SparseTable
 from margrave.design.codebook import Codebook
 from margrave.errors import UsageError
 from margrave.measure.cover import BLOCK_ROWS, MAX_CELLS, check_cells, cover
@@ -18,11 +19,14 @@ from margrave.measure.impossible import Pattern, Patterns
 from margrave.measure.kernel import Kernel
 from margrave.measure.records import Coded, Progress, blocks, checked_total, exact_amount, read
 from margrave.measure.sources import Source
-from margrave.measure.sparse import SparseCounts, SparseTally, check_numbers
+from margrave.measure.sparse import SparseTally, check_numbers
 from margrave.measure.spill import remove_orphans
 from margrave.measure.units import bound_units
 
 Array = npt.NDArray[np.int64]
+
+DENSE_CELLS = 1 << 24
+"""Exact tables of more cells than this are counted by hashing, for the occupied cells alone."""
 
 
 class Counts(dict[Margin, Array]):
@@ -58,7 +62,7 @@ def count_margins(
     return Counts((margin, counts[margin]) for margin in wanted)
 
 
-def count_sparse(
+def count_tables(
     source: Source,
     codebook: Codebook,
     margins: Iterable[Margin],
@@ -68,16 +72,21 @@ def count_sparse(
     max_records: int | None = None,
     impossible: Sequence[Pattern] = (),
     progress: Progress | None = None,
-) -> dict[Margin, SparseCounts]:
-    """The occupied cells of margins too large to hold, up to 2**63 cells each; otherwise as :func:`count_margins`.
+    dense_cells: int = DENSE_CELLS,
+) -> tuple[Counts, dict[Margin, SparseTable]]:
+    """As :func:`count_margins`, but of margins above ``dense_cells`` only the occupied cells, found by hashing.
 
-    Memory grows with the number of occupied cells.
+    These may have up to 2**63 cells each: their memory grows with the records and not with the cells.
     """
     wanted = tuple(dict.fromkeys(codebook.domain.margin(margin) for margin in margins))
+    dense = [margin for margin in wanted if codebook.domain.cells(margin) <= dense_cells]
+    sparse = [margin for margin in wanted if codebook.domain.cells(margin) > dense_cells]
     units = Units(count_column, unit_column, max_records)
-    check_numbers(codebook.domain, wanted)
-    _, counts = _count(source, codebook, (), wanted, units, Patterns(codebook.domain, impossible), progress)
-    return counts
+    patterns = Patterns(codebook.domain, impossible)
+    check_cells(codebook.domain, tuple(dict.fromkeys([*dense, *patterns.margins])))
+    check_numbers(codebook.domain, sparse)
+    counts, occupied = _count(source, codebook, dense, sparse, units, patterns, progress)
+    return Counts((margin, counts[margin]) for margin in dense), occupied
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ def _count(
     units: Units,
     patterns: Patterns,
     progress: Progress | None,
-) -> tuple[dict[Margin, Array], dict[Margin, SparseCounts]]:
+) -> tuple[dict[Margin, Array], dict[Margin, SparseTable]]:
     """One pass over the data for all dense and sparse margins and for the patterns."""
     domain = codebook.domain
     needed = tuple(dict.fromkeys([*dense, *patterns.margins]))

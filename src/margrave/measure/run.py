@@ -14,10 +14,11 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.algebra.table import Table
 from margrave.crossing import Answer, ExactTables, Measured
-from margrave.design.plan import MOST_RECORDS, Plan
+from margrave.design.facts.declared import is_given
+from margrave.design.plan import MOST_RECORDS, Plan, given_facts
 from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError
-from margrave.measure.count import count_margins
+from margrave.measure.count import count_margins, count_tables
 from margrave.measure.sources import open_source
 from margrave.noise import Generator, sample_many
 
@@ -25,26 +26,33 @@ Progress = Callable[[int, int | None], None]
 
 
 def count(spec: Spec, data: Any, margins: Iterable[Margin], progress: Progress | None = None) -> ExactTables:
-    """Exact tables, in one pass. Not private."""
+    """Exact tables, in one pass; of very large ones the occupied cells. Not private."""
+    dense, sparse = count_tables(open_source(data), spec.codebook, margins, **_options(spec), progress=progress)
+    return ExactTables(spec.domain, dense, sparse)
+
+
+def _options(spec: Spec) -> dict[str, Any]:
+    """How the rows of the data stand for records, and which of these cannot be."""
     section = spec.data
     unit = None if section is None else section.unit
-    counts = count_margins(
-        open_source(data),
-        spec.codebook,
-        margins,
-        count_column=None if section is None else section.count,
-        unit_column=None if unit is None else unit.column,
-        max_records=None if unit is None else unit.max_records,
-        impossible=spec.structural_zeros,
-        progress=progress,
-    )
-    return ExactTables(spec.domain, counts)
+    return {
+        "count_column": None if section is None else section.count,
+        "unit_column": None if unit is None else unit.column,
+        "max_records": None if unit is None else unit.max_records,
+        "impossible": spec.structural_zeros,
+    }
 
 
 def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | None = None) -> Measured:
     """Ask every query of the plan once, and add its noise."""
     sources = {margin: plan.counted_margin(margin) for margin in plan.counted}
-    tables = dict(count(plan.spec, data, dict.fromkeys(sources.values()), progress).counts)
+    # Facts whose values the spec gives are never compared with the data: nothing that is published depends on it.
+    declared = () if is_given(plan.spec) else (*plan.exact, *(margin for margin, _ in plan.cells))
+    wanted = dict.fromkeys(sources.values())
+    # Every cell gets its noise, so every cell is counted, occupied or not.
+    tables = dict(
+        count_margins(open_source(data), plan.spec.codebook, wanted, **_options(plan.spec), progress=progress)
+    )
     totals = [int(counts.sum()) for counts in tables.values()]
     if max(totals) > MOST_RECORDS:
         raise RefusedError(f"more than {MOST_RECORDS} records: the noisy sums could overflow")
@@ -59,7 +67,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         return Table(plan.domain, plan.encoding.margin(sources[margin]), encoded).project(margin).counts
 
     left = Counter(sources[one.query.margin] for one in plan.measurements)
-    left.update(sources[margin] for margin in plan.exact)
+    left.update(sources[margin] for margin in declared)
     requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
     answers: dict[int, Answer] = {}
     for number, noise in sample_many(requests, generator):
@@ -71,7 +79,12 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         if not left[source]:
             del tables[source]  # Exact counts are forgotten as soon as nothing asks for them.
     ordered = tuple(answers[number] for number in range(len(requests)))
-    return Measured(ordered, {margin: exact(margin) for margin in plan.exact}, generator.private)
+    if declared:
+        known = {margin: exact(margin) for margin in plan.exact}
+        cells = {(margin, codes): int(exact(margin)[codes]) for margin, codes in plan.cells}
+    else:
+        known, cells = given_facts(plan)
+    return Measured(ordered, known, generator.private, cells)
 
 
 def available_memory() -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,35 +11,13 @@ import pyarrow.compute as pc
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
+from margrave.algebra.sparse import SparseTable
 from margrave.errors import RefusedError
 from margrave.measure.records import LARGEST, Coded
 
 Array = npt.NDArray[np.int64]
 
 _MERGE_ROWS = 1 << 20
-
-
-@dataclass(frozen=True)
-class SparseCounts:
-    """The occupied cells of a margin, by number in mixed radix (the last attribute fastest), and their counts."""
-
-    margin: Margin
-    shape: tuple[int, ...]
-    cells: Array = field(repr=False)
-    counts: Array = field(repr=False)
-
-    def codes(self) -> Array:
-        """One row for each occupied cell, one column for each attribute: the positions of its values."""
-        if not self.margin:
-            return np.zeros((len(self.cells), 0), dtype=np.int64)
-        return np.column_stack(np.unravel_index(self.cells, self.shape)).astype(np.int64)
-
-    def project(self, domain: Domain, margin: Margin) -> SparseCounts:
-        """The counts of a margin inside this one."""
-        codes = self.codes()
-        places = [self.margin.index(name) for name in margin]
-        cells = numbers(domain, margin, {name: codes[:, at] for name, at in zip(margin, places, strict=True)})
-        return _merged(margin, domain.shape(margin), [(cells if margin else codes.sum(axis=1) * 0, self.counts)])
 
 
 def numbers(domain: Domain, margin: Margin, codes: dict[str, Array]) -> Array:
@@ -86,21 +63,28 @@ class SparseTally:
             if self._fresh[margin] > max(_MERGE_ROWS, len(runs[0][0])):
                 self._merge(margin)
 
-    def _merge(self, margin: Margin) -> SparseCounts:
-        merged = _merged(margin, self._domain.shape(margin), self._runs[margin])
+    def _merge(self, margin: Margin) -> SparseTable:
+        merged = _merged(self._domain, margin, self._runs[margin])
         self._runs[margin][:] = [(merged.cells, merged.counts)]
         self._fresh[margin] = 0
         return merged
 
-    def margins(self, wanted: Collection[Margin]) -> dict[Margin, SparseCounts]:
+    def margins(self, wanted: Collection[Margin]) -> dict[Margin, SparseTable]:
         """Each wanted margin, summed from the counted table above it that has the fewest occupied cells."""
         tables = {margin: self._merge(margin) for margin in self._runs}
         found = {}
         for margin in wanted:
             above = [table for held, table in tables.items() if set(margin) <= set(held)]
             best = min(above, key=lambda table: len(table.cells))
-            found[margin] = best if best.margin == margin else best.project(self._domain, margin)
+            found[margin] = best if best.margin == margin else _project(best, margin)
         return found
+
+
+def _project(table: SparseTable, margin: Margin) -> SparseTable:
+    """The table of a margin inside another."""
+    codes = table.codes()
+    cells = numbers(table.domain, margin, {name: codes[:, table.margin.index(name)] for name in margin})
+    return _merged(table.domain, margin, [(cells if margin else np.zeros_like(table.counts), table.counts)])
 
 
 def _grouped(cells: Array, weights: Array | None) -> tuple[Array, Array]:
@@ -111,7 +95,7 @@ def _grouped(cells: Array, weights: Array | None) -> tuple[Array, Array]:
     return np.asarray(table["cell"]), np.asarray(table["count_sum"])
 
 
-def _merged(margin: Margin, shape: tuple[int, ...], runs: list[tuple[Array, Array]]) -> SparseCounts:
+def _merged(domain: Domain, margin: Margin, runs: list[tuple[Array, Array]]) -> SparseTable:
     """All runs as one, cells in increasing order and without zeros."""
     none = np.zeros(0, dtype=np.int64)
     cells, counts = _grouped(
@@ -119,4 +103,4 @@ def _merged(margin: Margin, shape: tuple[int, ...], runs: list[tuple[Array, Arra
     )
     order = np.argsort(cells)
     order = order[counts[order] > 0]
-    return SparseCounts(margin, shape, cells[order], counts[order])
+    return SparseTable(domain, margin, cells[order], counts[order])

@@ -1,21 +1,28 @@
 """A release as files: a folder, or one .zip, that says by itself what it is and can be checked by anybody.
 
-The noisy whole numbers in `measurements.parquet` and the plan in `release.json` are the release; every other file
-follows from these two and is there for the reader's ease.
+The noisy whole numbers in `measurements.parquet` (`measurements/*.parquet` of a large release) and the plan in
+`release.json` are the release; every other file follows from these and is there for the reader's ease.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Margin
 from margrave.crossing import Answer, Measured
+from margrave.design.facts.declared import Codes
 from margrave.errors import BundleError, UsageError
+from margrave.publish.large import Layout, is_large, large_parts
 from margrave.publish.manifest import Checksum, Manifest, manifest_bytes, read_manifest
 from margrave.publish.parts import (
+    CELLS,
     CUBE,
     MEASUREMENTS,
     csv_bytes,
@@ -32,8 +39,9 @@ from margrave.publish.parts import (
     table_stems,
 )
 from margrave.publish.reading import MOST_BYTES, Files, archived, opened, safe_name
-from margrave.publish.release import Release
+from margrave.publish.release import Bars, Release
 from margrave.publish.report import report_html
+from margrave.publish.stored import Read, stored_answers, stored_bars, stored_exact
 from margrave.publish.writing import File, is_archive, write_file, write_files
 
 MANIFEST = "release.json"
@@ -56,9 +64,7 @@ def save(release: Release, path: str | Path, progress: Progress | None = None) -
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
     now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
-    table = 0 if release.publication is None else 1
-    total = 3 + 2 * (1 + table + len(release.plan.exact) + len(release.plan.spec.margins))
-    done = 0
+    total, done = _file_count(release), 0
 
     def step() -> None:
         nonlocal done
@@ -76,31 +82,47 @@ def save(release: Release, path: str | Path, progress: Progress | None = None) -
     return target
 
 
+def _file_count(release: Release) -> int:
+    """How many files a bundle has."""
+    plan, table = release.plan, int(release.publication is not None)
+    if is_large(plan):
+        return 4 + Layout.of(plan).files + bool(plan.cells) + table
+    return 3 + 2 * (1 + table + len(plan.exact) + bool(plan.cells) + len(plan.spec.margins))
+
+
 def bundle_files(release: Release, created: str | None) -> Iterator[File]:
     """Every file of a bundle, `release.json` last because it holds the checksums of all others."""
+    large = is_large(release.plan)
     checksums: dict[str, Checksum] = {}
+    for name, content in large_parts(release) if large else _small_files(release):
+        checksums[name] = Checksum.of(content)
+        yield name, content
+    report = report_html(release, created).encode()
+    checksums[REPORT] = Checksum.of(report)
+    yield REPORT, report
+    in_order = {name: checksums[name] for name in sorted(checksums)}
+    yield MANIFEST, manifest_of(release, created, in_order, Layout.of(release.plan) if large else None)
+
+
+def _small_files(release: Release) -> Iterator[File]:
+    """The files with numbers of a release that has a file for each table."""
     by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
     tables = []
     for stem, part in parts(release):
         if stem in by_stem:
             tables.append((by_stem[stem], part))
-        for name, content in ((f"{stem}.csv", csv_bytes(part)), (f"{stem}.parquet", parquet_bytes(part))):
-            checksums[name] = Checksum.of(content)
-            yield name, content
-    cube = b"".join(cube_rows(release.domain, tables))
-    report = report_html(release, created).encode()
-    for name, content in ((CUBE, cube), (REPORT, report)):
-        checksums[name] = Checksum.of(content)
-        yield name, content
-    in_order = {name: checksums[name] for name in sorted(checksums)}
-    yield MANIFEST, manifest_of(release, created, in_order)
+        yield f"{stem}.csv", csv_bytes(part)
+        yield f"{stem}.parquet", parquet_bytes(part)
+    yield CUBE, b"".join(cube_rows(release.domain, tables))
 
 
-def manifest_of(release: Release, created: str | None, files: Mapping[str, Checksum]) -> bytes:
-    """The `release.json` of a release whose other files have the given checksums."""
+def manifest_of(
+    release: Release, created: str | None, files: Mapping[str, Checksum], layout: Layout | None = None
+) -> bytes:
+    """The `release.json` of a release whose other files have the given checksums, and a layout if it is large."""
     published = None if release.publication is None else published_json(release.publication)
-    tables = table_list(release)
-    return manifest_bytes(release.plan, release.private, created, files, tables, release.ledger, published)
+    tables = [] if layout is not None else table_list(release)
+    return manifest_bytes(release.plan, release.private, created, files, tables, release.ledger, published, layout)
 
 
 def table_list(release: Release) -> list[dict[str, Any]]:
@@ -129,20 +151,48 @@ def read_bundle(files: Files) -> Bundle:
         raise BundleError(f"there is no {MANIFEST}: this is not a release")
     manifest = read_manifest(files.read(MANIFEST, MOST_MANIFEST))
     plan = manifest.plan
-    outputs = read_measurements(plan, checked(files, manifest, f"{MEASUREMENTS}.parquet"))
+
+    def read(name: str) -> bytes:
+        return checked(files, manifest, name)
+
+    cells: dict[Codes, int] = {}
+    if plan.cells:
+        counts = read_counts(read(f"{CELLS}.parquet"), f"{CELLS}.parquet", len(plan.cells))
+        cells = dict(zip(plan.cells, counts.tolist(), strict=True))
+    kept = None
+    if manifest.published is not None:
+        kept = read_published(plan, manifest.published, read(published_name(manifest.published)))
+    stored = _small_numbers if manifest.layout is None else _large_numbers
+    answers, exact, bars = stored(manifest, read)
+    measured = Measured(answers, exact, manifest.private, cells)
+    return Bundle(Release(plan, measured, manifest.ledger, kept=kept, bars=bars), manifest)
+
+
+Numbers = tuple[Sequence[Answer], Mapping[Margin, NDArray[np.int64]], Mapping[Margin, Bars]]
+"""Noisy answers, exact tables, and the error bars of published tables."""
+
+
+def _small_numbers(manifest: Manifest, read: Read) -> Numbers:
+    """The numbers of a bundle that has a file for each table, all read at once."""
+    plan = manifest.plan
+    outputs = read_measurements(plan, read(f"{MEASUREMENTS}.parquet"))
     answers = tuple(Answer(one, numbers) for one, numbers in zip(plan.measurements, outputs, strict=True))
-    exact = {}
+    exact, bars = {}, {}
     for margin, stem in exact_stems(plan).items():
         name, shape = f"{stem}.parquet", plan.domain.shape(margin)
-        exact[margin] = read_counts(checked(files, manifest, name), name, plan.domain.cells(margin)).reshape(shape)
-    kept, bars = None, {}
-    if manifest.published is not None:
-        kept = read_published(plan, manifest.published, checked(files, manifest, published_name(manifest.published)))
-        for margin, stem in table_stems(plan).items():
-            name = f"{stem}.parquet"
-            bars[margin] = read_bars(plan, margin, name, checked(files, manifest, name))
-    measured = Measured(answers, exact, manifest.private)
-    return Bundle(Release(plan, measured, manifest.ledger, kept=kept, bars=bars), manifest)
+        exact[margin] = read_counts(read(name), name, plan.domain.cells(margin)).reshape(shape)
+    for margin, stem in table_stems(plan).items() if manifest.published is not None else ():
+        name = f"{stem}.parquet"
+        bars[margin] = read_bars(plan, margin, name, read(name))
+    return answers, exact, bars
+
+
+def _large_numbers(manifest: Manifest, read: Read) -> Numbers:
+    """The numbers of a large bundle, each file of which is read when something in it is asked for."""
+    plan, layout = manifest.plan, manifest.layout
+    assert layout is not None
+    bars = {} if manifest.published is None else stored_bars(plan, layout, read)
+    return stored_answers(plan, layout, read), stored_exact(plan, layout, read), bars
 
 
 def checked(files: Files, manifest: Manifest, name: str) -> bytes:

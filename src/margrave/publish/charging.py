@@ -16,7 +16,7 @@ from margrave.design.plan import Plan
 from margrave.design.spec import Spec
 from margrave.errors import BundleError, UsageError
 from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, bundle_files, read_bundle
-from margrave.publish.manifest import measurement_json, plan_json, read_manifest
+from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
 from margrave.publish.reading import archived, opened
 from margrave.publish.release import Release
 from margrave.publish.writing import archive_bytes
@@ -50,6 +50,7 @@ def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | No
         title=plan.spec.title,
         mechanisms=events,
         exact=plan.exact,
+        disclosed=tuple(disclosure_json(one) for one in plan.disclosures),
     )
 
 

@@ -37,9 +37,9 @@ def section(identity: str, title: str, *inner: str) -> str:
     return f'<section id="{identity}" aria-labelledby="{identity}-heading">{heading}{"".join(inner)}</section>'
 
 
-def page(title: str, style: str, body: str) -> str:
-    """A whole page that loads nothing from anywhere, and is forbidden to."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
+def page(title: str, style: str, body: str, *, images: bool = False) -> str:
+    """A whole page that loads nothing from anywhere, and is forbidden to; ``images`` allows those inside the page."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'" + ("; img-src data:" if images else "")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -15,16 +15,17 @@ from typing import Any
 
 from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.query import Query
-from margrave.budget.events import Measurement, Protection
+from margrave.budget.events import Disclosure, Measurement, Protection
 from margrave.budget.units import exact_number, exact_text
-from margrave.design.guarantee import Guarantee
 from margrave.design.plan import Plan
 from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.publish.large import Layout
 
 FORMAT = "margrave-release"
-VERSION = 1
+VERSION = 2
+"""The newest version of the format: that of large releases. All others are written in version 1."""
 NOT_PRIVATE = (
     "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
     "again and see the exact counts. Use it for experiments only; never publish it."
@@ -48,7 +49,11 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `release.json` says, checked and turned into values; ``stated`` is its guarantee as it stands there."""
+    """What `release.json` says, checked and turned into values.
+
+    ``stated`` is its guarantee as it stands there, ``disclosed`` its list of exact counts, ``layout`` how the numbers
+    of a large release are spread over files.
+    """
 
     plan: Plan
     private: bool
@@ -56,8 +61,10 @@ class Manifest:
     software: str
     files: Mapping[str, Checksum]
     stated: Mapping[str, Any]
+    disclosed: Sequence[Mapping[str, Any]] = ()
     ledger: Mapping[str, Any] | None = None
     published: Mapping[str, Any] | None = None
+    layout: Layout | None = None
 
 
 @lru_cache(maxsize=1)
@@ -77,9 +84,11 @@ def manifest_bytes(
     tables: Sequence[Mapping[str, Any]],
     ledger: Mapping[str, Any] | None = None,
     published: Mapping[str, Any] | None = None,
+    layout: Layout | None = None,
 ) -> bytes:
-    """The content of `release.json`."""
-    found: dict[str, Any] = {"format": FORMAT, "version": VERSION, "software": f"margrave {software_version()}"}
+    """The content of `release.json`. That of a large release, which has a ``layout``, does not list its tables."""
+    number = 1 if layout is None else VERSION
+    found: dict[str, Any] = {"format": FORMAT, "version": number, "software": f"margrave {software_version()}"}
     if plan.spec.title:
         found["title"] = plan.spec.title
     found["private"] = private
@@ -95,8 +104,9 @@ def manifest_bytes(
         "spec": plan.spec.public_dict(),
         "plan": plan_json(plan),
         "events": [measurement_json(one) for one in plan.measurements],
+        **({"disclosed": [disclosure_json(one) for one in plan.disclosures]} if plan.disclosures else {}),
         "published": None if published is None else dict(published),
-        "tables": list(tables),
+        **({"tables": list(tables)} if layout is None else {"parts": layout.as_dict()}),
         "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in files.items()},
     }
     return _canonical(found | {"digest": _digest(found)})
@@ -105,22 +115,25 @@ def manifest_bytes(
 def read_manifest(content: bytes) -> Manifest:
     """The inverse of `manifest_bytes`. Unknown formats and versions are refused, and so is any change."""
     found = _parse(content)
-    check_version(content)
+    _check_number(found["version"])
     digest = found.pop("digest", None)
     if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
         raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
     try:
         spec = Spec.from_dict(found["spec"])
         created = found.get("created")
+        plan = plan_from_json(spec, found["plan"], found["events"])
         return Manifest(
-            plan=plan_from_json(spec, found["plan"], found["events"]),
+            plan=plan,
             private=_is(found["private"], bool),
             created=None if created is None else _is(created, str),
             software=_is(found["software"], str),
             files={name: _checksum(one) for name, one in found["files"].items()},
             stated=_is(found["guarantee"], dict),
+            disclosed=_is(found.get("disclosed", []), list),
             ledger=_ledger(found.get("ledger")),
             published=None if found["published"] is None else _is(found["published"], dict),
+            layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
         )
     except BundleError:
         raise
@@ -150,6 +163,10 @@ def check_version(content: bytes) -> None:
         number = _parse(content)["version"]
     except BundleError:
         return
+    _check_number(number)
+
+
+def _check_number(number: int) -> None:
     if number > VERSION:
         raise BundleError(
             f"the release has format version {number} and this Margrave reads up to {VERSION}: use a newer Margrave"
@@ -189,9 +206,18 @@ def _checksum(value: Mapping[str, Any]) -> Checksum:
 def _canonical(value: Mapping[str, Any]) -> bytes:
     """One text for one value, in the order it was built."""
     try:
-        return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        large = value["version"] != 1
+        return ((_lines(value) if large else json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode()
     except UnicodeEncodeError:
         raise BundleError("a name or a value holds half a character, which is no text: no bundle can hold it") from None
+
+
+def _lines(value: Mapping[str, Any]) -> str:
+    """A line for each entry and for each measurement: a hundred thousand of them are written and read in a second."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    events = ",\n".join(map(encode, value["events"]))
+    texts = (f"[\n{events}\n]" if name == "events" else encode(entry) for name, entry in value.items())
+    return "{\n" + ",\n".join(f"{encode(name)}: {text}" for name, text in zip(value, texts, strict=True)) + "\n}"
 
 
 def _digest(value: Mapping[str, Any]) -> str:
@@ -200,7 +226,7 @@ def _digest(value: Mapping[str, Any]) -> str:
 
 def guarantee_json(plan: Plan) -> dict[str, Any]:
     """What a release by this plan guarantees, in numbers and in words. All of it follows from the events."""
-    guarantee = Guarantee(plan.guarantee, plan.protection)
+    guarantee = plan.promise
     return {
         "cost": plan.cost.as_dict(),
         "guarantee": plan.guarantee.as_dict(),
@@ -262,6 +288,14 @@ def _check_plan(plan: Plan) -> None:
         one.query.shape(plan.domain)
 
 
+def disclosure_json(disclosure: Disclosure) -> dict[str, Any]:
+    """Counts that are published exactly and without protection: which, and where they come from."""
+    found: dict[str, Any] = {"margin": list(disclosure.margin)}
+    if disclosure.cell is not None:
+        found["cell"] = list(disclosure.cell)
+    return found | {"exact": True, "protected": False, "source": "spec" if disclosure.given else "data"}
+
+
 def measurement_json(measurement: Measurement) -> dict[str, Any]:
     """One measurement: its margin, how its attributes are seen, and its noise."""
     query, noise = measurement.query, measurement.noise
@@ -270,11 +304,14 @@ def measurement_json(measurement: Measurement) -> dict[str, Any]:
         found["contrast"] = list(query.contrast)
     if query.residual:
         found["residual"] = list(query.residual)
+    return found | {"noise": noise_json(noise)}
+
+
+def noise_json(noise: DiscreteLaplace | DiscreteGaussian) -> dict[str, str]:
+    """A kind of noise and its parameter."""
     if isinstance(noise, DiscreteLaplace):
-        found["noise"] = {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
-    else:
-        found["noise"] = {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
-    return found
+        return {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
+    return {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
 
 
 def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
@@ -283,9 +320,19 @@ def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
         parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
         noise = value["noise"]
         if noise["kind"] == "discrete-laplace":
-            return Measurement(Query(*parts), DiscreteLaplace(exact_number(noise["scale"])))
+            return Measurement(Query(*parts), _laplace(noise["scale"]))
         if noise["kind"] == "discrete-gaussian":
-            return Measurement(Query(*parts), DiscreteGaussian(exact_number(noise["sigma_squared"])))
+            return Measurement(Query(*parts), _gaussian(noise["sigma_squared"]))
     except (KeyError, TypeError, AttributeError, MargraveError):
         pass
     raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
+
+
+@lru_cache(maxsize=4096)
+def _laplace(scale: str) -> DiscreteLaplace:
+    return DiscreteLaplace(exact_number(scale))
+
+
+@lru_cache(maxsize=4096)
+def _gaussian(sigma_squared: str) -> DiscreteGaussian:
+    return DiscreteGaussian(exact_number(sigma_squared))

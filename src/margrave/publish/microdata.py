@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def records(published: Published) -> NDArray[np.int64]:
+def records(published: Published) -> NDArray[Any]:
     """One row a record, one column an attribute, in codes; records in the order of the cells of the table."""
     if not published.whole:
         raise UsageError("a release without whole numbers has no microdata: leave out rounding = 'none'")
-    shape = published.domain.shape()
-    cells = np.repeat(np.arange(published.table.size), published.table.ravel().astype(np.int64))
-    return np.stack(np.unravel_index(cells, shape), axis=1) if shape else np.zeros((len(cells), 0), dtype=np.int64)
+    return published.held.records()
 
 
 def typed(entry: Entry, codes: NDArray[np.int64]) -> NDArray[Any]:
@@ -85,16 +83,16 @@ def _drawn(bins: Bins, codes: NDArray[np.int64], generator: Generator) -> NDArra
     return np.where(inside, drawn, np.nan)
 
 
-def counts_of(domain: Domain, codebook: Codebook, values: dict[str, Any]) -> NDArray[np.int64]:
-    """The full table of records given as columns; the inverse of `columns`."""
-    flat = np.zeros(len(next(iter(values.values()))) if values else 0, dtype=np.int64)
-    for name in domain.names:
+def codes_of(domain: Domain, codebook: Codebook, values: dict[str, Any]) -> NDArray[np.int64]:
+    """The records given as columns, in codes; the inverse of `columns`."""
+    rows = len(next(iter(values.values()))) if values else 0
+    found = np.zeros((rows, len(domain)), dtype=np.int64)
+    for axis, name in enumerate(domain.names):
         entry = codebook[name]
         allowed = typed(entry, np.arange(entry.attribute.size)).tolist()
         codes = {value: code for code, value in enumerate(allowed)}
         try:
-            column = np.array([codes[value] for value in values[name]], dtype=np.int64)
+            found[:, axis] = [codes[value] for value in values[name]]
         except KeyError:
             raise UsageError(f"the microdata has a value of {name!r} that the codebook does not have") from None
-        flat = flat * entry.attribute.size + column
-    return np.bincount(flat, minlength=domain.cells()).reshape(domain.shape())
+    return found

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.design.describe import FORECAST_HEADERS, forecast_rows, html_table
-from margrave.design.guarantee import Guarantee, approximate
+from margrave.design.guarantee import approximate
 from margrave.publish.manifest import NOT_PRIVATE
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def release_html(release: Release) -> str:
     plan = release.plan
     title = plan.spec.title or "Release"
     alarm = "" if release.private else f'<p style="color:#a3151b"><strong>{escape(NOT_PRIVATE)}</strong></p>'
-    words = "".join(f"<li>{escape(text)}</li>" for text in Guarantee(plan.guarantee, plan.protection).words()[:3])
+    words = "".join(f"<li>{escape(text)}</li>" for text in plan.promise.words()[:3])
     return (
         f"<div><p><strong>{escape(title)}</strong>: {len(plan.spec.margins)} tables, "
         f"{escape(approximate(plan.guarantee))}</p>{alarm}<ul>{words}</ul>"

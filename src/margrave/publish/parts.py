@@ -18,7 +18,8 @@ from margrave.algebra.query import Query
 from margrave.design.describe import name_of
 from margrave.design.plan import Plan
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.microdata import columns, counts_of
+from margrave.publish.microdata import codes_of, columns
+from margrave.reconstruct.held import FullTable, Held, Records
 from margrave.reconstruct.published import Published, used_domain
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ DECIMALS = 6
 MEASUREMENTS = "measurements"
 MICRODATA = "microdata"
 FITTED = "fitted"
+CELLS = "exact/cells"
 CUBE = "cube.csv"
 _TOGETHER = 1 << 14
 """Rows that are turned into text at a time: texts take far more memory than the numbers and the file."""
@@ -70,10 +72,23 @@ def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
     for margin, name in exact_stems(release.plan).items():
         counts = release.measured.exact[margin]
         yield name, _arrow(_cells(release.plan.domain, margin), {"count": counts.ravel()})
+    if release.plan.cells:
+        yield CELLS, known_cells_part(release)
     for margin, name in table_stems(release.plan).items():
         yield name, table_part(release, margin)
     if release.publication is not None:
         yield published_part(release, release.publication)
+
+
+def known_cells_part(release: Release) -> pa.Table:
+    """The single cells that are published without noise, one row each, in words."""
+    domain, cells = release.plan.domain, release.plan.cells
+    words = [
+        ", ".join(f"{name}={domain[name].values[code]}" for name, code in zip(margin, codes, strict=True))
+        for margin, codes in cells
+    ]
+    counts = np.array([release.measured.cells[cell] for cell in cells], dtype=np.int64)
+    return _arrow({"cell": np.array(words, dtype=object)}, {"count": counts})
 
 
 def published_part(release: Release, published: Published) -> tuple[str, pa.Table]:
@@ -98,10 +113,22 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
     name = f"{FITTED if rounding == 'none' else MICRODATA}.parquet"
     if rounding == "none":
         counts = read_parquet(content, name, domain.cells(), ["count"]).column("count").to_numpy()
-        return Published(domain, counts.reshape(domain.shape()), *about)
+        return Published(domain, FullTable(domain, counts.reshape(domain.shape())), *about)
     table = read_parquet(content, name, rows, domain.names)
     values = {attribute: table.column(attribute).to_pylist() for attribute in domain.names}
-    return Published(domain, counts_of(domain, plan.spec.codebook, values), *about)
+    held: Held = Records(domain, codes_of(domain, plan.spec.codebook, values))
+    if "temperature" not in said:
+        return Published(domain, FullTable(domain, held.full()), *about)
+    return Published(domain, held, *about, *_fitted(domain, said))
+
+
+def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float]]:
+    """The temperature of fitted records, and how well they fit each wanted table."""
+    try:
+        misfits = {domain.margin(row["table"]): float(row["misfit"]) for row in said["misfits"]}
+        return float(said["temperature"]), misfits
+    except (KeyError, TypeError, ValueError, MargraveError):
+        raise BundleError("release.json does not say how the records were fitted") from None
 
 
 def published_name(said: Mapping[str, Any]) -> str:
@@ -111,13 +138,17 @@ def published_name(said: Mapping[str, Any]) -> str:
 
 def published_json(published: Published) -> dict[str, Any]:
     """What `release.json` says of the published table."""
-    return {
+    said = {
         "method": published.method,
         "rounding": published.rounding,
-        "rows": int(published.table.sum()) if published.whole else published.table.size,
+        "rows": int(published.margin(())) if published.whole else published.domain.cells(),
         "changes": [{"table": list(m), "largest": round(c, DECIMALS)} for m, c in published.changes.items()],
         "notes": list(published.notes),
     }
+    if published.temperature is not None:
+        misfits = [{"table": list(m), "misfit": round(c, DECIMALS)} for m, c in published.misfits.items()]
+        said |= {"temperature": published.temperature, "misfits": misfits}
+    return said
 
 
 def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
@@ -134,7 +165,7 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
 def table_part(release: Release, margin: Margin) -> pa.Table:
     """A published table: one row a cell, with its error, its interval, and the unbiased estimate beside it."""
     numbers = release.numbers(margin)
-    named = {column(name, margin): _rounded(numbers[name]) for name in _NUMBERS}
+    named = {column(name, margin): rounded(numbers[name]) for name in _NUMBERS}
     return _arrow(_cells(release.domain, margin), named)
 
 
@@ -290,7 +321,7 @@ def _arrow(texts: dict[str, NDArray[Any]], numbers: dict[str, NDArray[Any]]) -> 
     return pa.table(arrays)
 
 
-def _rounded(values: NDArray[Any]) -> NDArray[Any]:
+def rounded(values: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers as they are; others to a few decimals, and never minus zero."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)

@@ -25,7 +25,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, 
 
 
 class Files(Protocol):
-    """The files of an opened bundle."""
+    """The files of a bundle. They can be read as long as the bundle is there, though it is quicker while it is open."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -48,7 +48,7 @@ def opened(path: Path) -> Iterator[Files]:
     except _DAMAGED:
         raise BundleError(f"{path} is neither the folder nor the .zip file of a release") from None
     with archive:
-        yield _Archive(archive, _archive_names(archive))
+        yield _Archive(archive, _archive_names(archive), path)
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def archived(content: bytes) -> Iterator[Files]:
     except _DAMAGED:
         raise BundleError("the archive of a release is damaged") from None
     with archive:
-        yield _Archive(archive, _archive_names(archive))
+        yield _Archive(archive, _archive_names(archive), content)
 
 
 def safe_name(name: str) -> bool:
@@ -85,14 +85,22 @@ class _Folder:
 class _Archive:
     archive: zipfile.ZipFile
     names: frozenset[str]
+    source: Path | bytes
 
     def read(self, name: str, most: int) -> bytes:
         _check_there(name, self.names)
         try:
-            with self.archive.open(name) as handle:
-                return _bounded(handle.read(most + 1), name, most)
-        except _DAMAGED:
+            if self.archive.fp is not None:
+                return _unpacked(self.archive, name, most)
+            with zipfile.ZipFile(BytesIO(self.source) if isinstance(self.source, bytes) else self.source) as again:
+                return _unpacked(again, name, most)
+        except (*_DAMAGED, KeyError):
             raise BundleError(f"{name} is damaged: it cannot be unpacked") from None
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    with archive.open(name) as handle:
+        return _bounded(handle.read(most + 1), name, most)
 
 
 def _check_there(name: str, names: frozenset[str]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Measured
+from margrave.design.accuracy import TableForecast
 from margrave.design.guarantee import approximate
 from margrave.design.plan import Plan
 from margrave.design.spec import possible_mask
@@ -28,6 +29,8 @@ from margrave.reconstruct.published import Published, publish, publishable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from margrave.design.facts.bounds import CellBounds
 
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -107,7 +110,7 @@ class Release:
 
     @cached_property
     def publication(self) -> Published | None:
-        """The full table that is published; None where tables are published as they are measured, unbiased."""
+        """The counts that are published; None where tables are published as they are measured, unbiased."""
         return self.kept if self.kept is not None else publish(self.plan, self.fit)
 
     @cached_property
@@ -119,6 +122,11 @@ class Release:
         if self.publication is None or not replicates(self.publication):
             return None
         return simulate(self.plan, self.fit, self.publication, progress)
+
+    def prepare_tables(self, progress: Callable[[float], None] | None = None) -> None:
+        """Make now what is published, and otherwise made when first needed; ``progress`` is told how near it is."""
+        if self.kept is None and "publication" not in self.__dict__:
+            self.__dict__["publication"] = publish(self.plan, self.fit, progress)
 
     def prepare(self, progress: Callable[[int, int | None], None] | None = None) -> None:
         """Do now what takes a while and would otherwise be done when first needed: the simulations of error bars."""
@@ -135,26 +143,31 @@ class Release:
         if self.publication is None:
             return self.noisy(*names, level=level)
         self.unbiased(margin)  # Refuses attributes about which the release says nothing.
-        return Table(self.domain, margin, self.published(margin)).to_pandas().assign(**self._bounded(margin, level))
+        counts = self.published(margin)
+        found = _interval(counts.ravel(), *self._possible_errors(margin, level), 0)
+        return Table(self.domain, margin, counts).to_pandas().assign(**found)
+
+    def tables(self, *, level: float = 0.95) -> Iterator[tuple[Margin, pd.DataFrame]]:
+        """Every wanted table with its margin, one after the other: each is rebuilt in its turn, and none is kept."""
+        for margin in self.plan.spec.margins:
+            yield margin, self.table(*margin, level=level)
 
     def numbers(self, margin: Margin) -> dict[str, NDArray[Any]]:
         """What is published of each cell of a table: its count, error and 95 % interval, and the unbiased estimate."""
-        noisy = self._unbounded(margin, 0.95)
-        found = noisy if self.publication is None else self._bounded(margin, 0.95)
-        return {**found, "unbiased": noisy["count"], "variance": noisy["std_error"] ** 2}
+        noise, width = self._cell_errors(margin, 0.95)
+        unbiased = self.unbiased(margin).ravel()
+        if self.publication is None:
+            found = {**_interval(unbiased, noise, width), "half_width": width}
+        else:
+            error, width = self._possible_errors(margin, 0.95)
+            found = {**_interval(self.published(margin).ravel(), error, width, 0), "half_width": width}
+        return {**found, "unbiased": unbiased, "variance": noise**2}
 
-    def _bounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:
-        """Published counts with their errors and intervals, which hold no negative number."""
-        possible = possible_mask(self.plan.spec, margin).ravel()
-        counts = self.published(margin).ravel()
-        errors, widths = (numbers * possible for numbers in self._published_errors(margin, level))
-        return {"count": counts, "std_error": errors, "low": np.maximum(counts - widths, 0), "high": counts + widths}
-
-    def _unbounded(self, margin: Margin, level: float) -> dict[str, NDArray[Any]]:
-        """Unbiased counts with their errors and intervals."""
-        counts = self.unbiased(margin).ravel()
-        errors, widths = self._cell_errors(margin, level)
-        return {"count": counts, "std_error": errors, "low": counts - widths, "high": counts + widths}
+    def _possible_errors(self, margin: Margin, level: float) -> Bars:
+        """Errors and half-widths of published cells: none where counts are exact or there can be no records."""
+        uncertain = (possible_mask(self.plan.spec, margin) & ~self.plan.certain(margin)).ravel()
+        errors, widths = self._published_errors(margin, level)
+        return errors * uncertain, widths * uncertain
 
     def _published_errors(self, margin: Margin, level: float) -> Bars:
         """Root mean squared error and half-width of each published cell; without simulation, of the unbiased one."""
@@ -171,23 +184,43 @@ class Release:
         in bins, with numbers drawn evenly inside the bin.
         """
         if self.publication is None:
-            raise UsageError(f"this release has no microdata: {publishable(self.plan)}")
-        seed = sha256(self.publication.table.tobytes()).hexdigest()
+            reason = publishable(self.plan) or "no table was found that has all the exact counts"
+            raise UsageError(f"this release has no microdata: {reason}")
+        seed = sha256(self.publication.held.content()).hexdigest()
         return frame(self.publication, self.plan.spec.codebook, labels=labels, fill=fill, seed=seed)
 
     def noisy(self, *names: str, level: float = 0.95) -> pd.DataFrame:
         """The unbiased table of some attributes: one row a cell, with its standard error and interval."""
         margin = self.domain.margin(names)
-        return Table(self.domain, margin, self.unbiased(margin)).to_pandas().assign(**self._unbounded(margin, level))
+        counts = self.unbiased(margin)
+        found = _interval(counts.ravel(), *self._cell_errors(margin, level))
+        return Table(self.domain, margin, counts).to_pandas().assign(**found)
 
-    def _cell_errors(self, margin: Margin, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The standard error and half-width of each cell; all alike unless the plan encodes its attributes."""
-        cells = self.domain.cells(margin)
-        units = np.eye(cells) if self.plan.encoding is not None else np.eye(1, cells)
+    @cached_property
+    def _forecast(self) -> dict[Margin, TableForecast]:
+        return {row.margin: row for row in self.plan.forecast}
+
+    def _cell_errors(self, margin: Margin, level: float) -> Bars:
+        """The standard error and half-width of each cell; all alike unless attributes are encoded or cells known."""
+        cells, alike = self.domain.cells(margin), self.plan.alike(margin)
+        if alike and level == 0.95 and margin in self._forecast:
+            row = self._forecast[margin]
+            return np.full(cells, row.std_error), np.full(cells, row.half_width)
+        units = np.eye(1, cells) if alike else np.eye(cells)
         errors = [self.plan.linear_noise(margin, unit) for unit in units]
         std_errors = np.array([sqrt(error.variance) for error in errors])
         widths = np.array([half_width(error, level) for error in errors])
         return np.broadcast_to(std_errors, cells).copy(), np.broadcast_to(widths, cells).copy()
+
+    @cached_property
+    def bounds(self) -> CellBounds | None:
+        """What the public facts alone tell: the least and largest count of each cell over their attributes.
+
+        None without public facts, and where that would take too long.
+        """
+        from margrave.publish.public_facts import fact_bounds
+
+        return fact_bounds(self)
 
     def query(self, where: Where, *, minus: Where | None = None, among: Where | None = None) -> Estimate:
         """How many records are meant by ``where``; how many more than by ``minus``; or which share of ``among``.
@@ -212,3 +245,10 @@ class Release:
         part, whole = float((weights * base * counts).sum()), float((base * counts).sum())
         slack = self.plan.linear_noise(margin, weights * base - (part / whole if whole > 0 else 0.0) * base)
         return ratio(part, whole, slack.variance, slack.half_width(level), level)
+
+
+def _interval(
+    counts: NDArray[Any], errors: NDArray[np.float64], widths: NDArray[np.float64], least: float = -inf
+) -> dict[str, NDArray[Any]]:
+    """Counts with their errors and intervals, which begin at ``least`` or above."""
+    return {"count": counts, "std_error": errors, "low": np.maximum(counts - widths, least), "high": counts + widths}

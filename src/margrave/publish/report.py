@@ -6,21 +6,24 @@ from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from importlib.resources import files
-from math import exp, isfinite
+from math import exp, isfinite, sqrt
 
 import numpy as np
 
+from margrave.algebra.domain import Margin
 from margrave.budget.accountant import epsilon_of
 from margrave.budget.units import ZCDP, PureDP, amount
 from margrave.design.describe import MEASUREMENT_HEADERS, measurement_rows, name_of, number
-from margrave.design.guarantee import Guarantee, approximate
+from margrave.design.guarantee import approximate
 from margrave.design.plan import Plan
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace
 from margrave.publish import svg
 from margrave.publish.html import details, page, paragraph, section, table
+from margrave.publish.large import Layout, is_large
 from margrave.publish.manifest import NOT_PRIVATE, composition, software_version
 from margrave.publish.parts import table_stems
+from margrave.publish.public_facts import facts_section
 from margrave.publish.release import Release
 from margrave.publish.report_tables import Shown, table_section
 
@@ -28,6 +31,17 @@ MOST_TABLES = 24
 _MOST_LISTED = 500
 _MOST_POINTS = 2000
 _FACTORS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
+_SMALL_FILES = [
+    ("tables/", "each table, as CSV and as Parquet"),
+    ("cube.csv", "all tables in one file; * stands for all values of an attribute"),
+    ("measurements.csv", "the noisy whole numbers that everything else follows from, with variances"),
+]
+_LARGE_FILES = [
+    ("tables/", "all tables, a row for each cell, as Parquet"),
+    ("contents.parquet", "the attributes of each table, by its number"),
+    ("values.parquet", "what the codes of cells stand for"),
+    ("measurements/", "the noisy whole numbers that everything else follows from"),
+]
 _DELTA = Fraction(1, 10**9)
 """A cost in ρ is put in plain words as (ε, δ) with this δ."""
 
@@ -46,6 +60,7 @@ def report_html(release: Release, created: str | None = None) -> str:
             _tables(release),
             _agreement(release),
             _budget(release.plan),
+            facts_section(release),
             _measured(release.plan),
             _reuse(release, title, created),
             "</main>",
@@ -95,7 +110,7 @@ def _span(values: list[float]) -> str:
 
 def _meaning(release: Release) -> str:
     plan = release.plan
-    guarantee = Guarantee(plan.guarantee, plan.protection)
+    guarantee = plan.promise
     exact = (
         "This page is an experiment with repeatable noise. The words below say what the same release would guarantee "
         "with noise that nobody can repeat; as it stands, it guarantees nothing."
@@ -133,21 +148,31 @@ def _belief(plan: Plan) -> str:
 
 
 def _tables(release: Release) -> str:
-    stems = table_stems(release.plan)
-    margins = list(stems)
+    margins = release.plan.spec.margins
+    files = _files(release.plan)
     inner = [
-        table_section(release, margin, index + 1, f"{stems[margin]}.csv")
-        for index, margin in enumerate(margins[:MOST_TABLES])
+        table_section(release, margin, index + 1, files[index]) for index, margin in enumerate(margins[:MOST_TABLES])
     ]
     rest = release.plan.forecast[MOST_TABLES : MOST_TABLES + _MOST_LISTED]
     if rest:
         rows = [
-            (name_of(row.margin), str(row.cells), number(row.std_error), f"{stems[row.margin]}.csv") for row in rest
+            (name_of(row.margin), str(row.cells), number(row.std_error), file)
+            for row, file in zip(rest, files[MOST_TABLES:], strict=False)
         ]
         left = len(margins) - MOST_TABLES
         inner.append(paragraph(f"{left} more tables are in the files of the release."))
-        inner.append(details("List of further tables", table(("table", "cells", "std. error", "file"), rows)))
+        said = f"The first {len(rows)} of the further tables" if left > len(rows) else "List of further tables"
+        inner.append(details(said, table(("table", "cells", "std. error", "file"), rows)))
     return section("tables", "The tables", *inner)
+
+
+def _files(plan: Plan) -> list[str]:
+    """The files of the tables that are shown or listed."""
+    if not is_large(plan):
+        return [f"{stem}.csv" for stem in table_stems(plan).values()]
+    tables = Layout.of(plan).tables
+    last = min(MOST_TABLES + _MOST_LISTED, len(tables.sizes))
+    return [f"{tables.name(tables.part(block))}, as table number {block + 1}" for block in range(last)]
 
 
 def _agreement(release: Release) -> str:
@@ -184,13 +209,29 @@ def _agreement(release: Release) -> str:
 def budget_curve(plan: Plan) -> list[tuple[float, float]]:
     """The error of the same plan at other budgets: each budget with its root mean squared error per cell."""
     found = []
+    alike = _alike(plan)
     for factor in _FACTORS:
         try:
             scaled = _scaled(plan, factor)
-            found.append((float(amount(scaled.guarantee)), scaled.rmse))
+            found.append((float(amount(scaled.guarantee)), _rmse(scaled, alike)))
         except RefusedError:  # noise too small or too large to be drawn
             continue
     return [(budget, rmse) for budget, rmse in found if budget > 0 and rmse > 0 and isfinite(rmse)]
+
+
+def _alike(plan: Plan) -> dict[Margin, float]:
+    """One of the tables of each size and accuracy, with the weight of all of them: all scale alike with the budget."""
+    first: dict[tuple[float, ...], Margin] = {}
+    weights: dict[Margin, float] = {}
+    for wanted, row in zip(plan.spec.workload, plan.forecast, strict=True):
+        margin = first.setdefault((row.cells, row.std_error, row.half_width, row.expected_l1), row.margin)
+        weights[margin] = weights.get(margin, 0.0) + float(wanted.weight) * row.cells
+    return weights
+
+
+def _rmse(plan: Plan, weights: dict[Margin, float]) -> float:
+    risk = sum(weight * plan.mean_variance(margin) for margin, weight in weights.items())
+    return sqrt(risk / sum(weights.values()))
 
 
 def _scaled(plan: Plan, factor: Fraction) -> Plan:
@@ -261,12 +302,8 @@ def _reuse(release: Release, title: str, created: str | None) -> str:
         f"out.table({words})    # published, with error bars\n"
         f"out.noisy({words})    # unbiased"
     )
-    rows = [
-        ("release.json", "what was asked, done and guaranteed, with the checksums of all files"),
-        ("tables/", "each table, as CSV and as Parquet"),
-        ("cube.csv", "all tables in one file; * stands for all values of an attribute"),
-        ("measurements.csv", "the noisy whole numbers that everything else follows from, with variances"),
-    ]
+    rows = [("release.json", "what was asked, done and guaranteed, with the checksums of all files")]
+    rows += _LARGE_FILES if is_large(release.plan) else _SMALL_FILES
     advice = (
         "Quote counts with their error bars, and round them accordingly. Small counts are mostly noise. Shares and "
         "differences have larger errors than single cells; Margrave computes them with release.query."

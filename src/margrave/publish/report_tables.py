@@ -107,9 +107,18 @@ def table_section(release: Release, margin: Margin, index: int, file: str) -> st
         plot, caption = _bars(shown, f"table-{index}"), _bars_caption(cells)
     return (
         f'<article aria-labelledby="name-{index}"><h3 id="name-{index}">{escape(shown.title)}</h3>'
-        f"<figure>{plot}<figcaption>{caption}</figcaption></figure>"
+        f"<figure>{plot}<figcaption>{caption}{_misfit(shown)}</figcaption></figure>"
         f"{_difference(shown)}{details('The numbers as a table', _numbers(shown, file))}</article>"
     )
+
+
+def _misfit(shown: Shown) -> str:
+    """How far fitted records are from the noisy answers; nothing where no records were fitted."""
+    published = shown.release.publication
+    if published is None or shown.margin not in published.misfits:
+        return ""
+    found = number(published.misfits[shown.margin])
+    return f" Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1."
 
 
 def _bars_caption(cells: int) -> str:

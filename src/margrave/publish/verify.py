@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.lattice import subsets
-from margrave.algebra.table import Table
-from margrave.budget.units import ZCDP, ApproxDP, Budget, amount, budget_from_dict
-from margrave.design.describe import name_of
+from margrave.budget.units import ApproxDP, Budget, amount, budget_from_dict
+from margrave.design.checks import check_plan
+from margrave.design.plan import Plan
+from margrave.design.spec_sections import DataSection, Unit
 from margrave.errors import BundleError, MargraveError, VerificationError
-from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, Bundle, checked, manifest_of, read_bundle
-from margrave.publish.manifest import check_version, guarantee_json, software_version
-from margrave.publish.parts import CUBE, DECIMALS, column, csv_bytes, cube_rows, parts, read_parquet, table_stems
+from margrave.publish.agreement import Agreement
+from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, REPORT, Bundle, checked, manifest_of, read_bundle
+from margrave.publish.large import (
+    CONTENTS,
+    VALUES,
+    Layout,
+    alike,
+    contents_part,
+    exact_part,
+    measurements_part,
+    tables_part,
+    values_part,
+)
+from margrave.publish.manifest import check_version, disclosure_json, guarantee_json, software_version
+from margrave.publish.parts import (
+    CELLS,
+    CUBE,
+    DECIMALS,
+    column,
+    csv_bytes,
+    cube_rows,
+    known_cells_part,
+    parts,
+    published_name,
+    published_part,
+    read_parquet,
+    table_stems,
+)
 from margrave.publish.reading import Files, opened
 
 if TYPE_CHECKING:
@@ -27,10 +51,9 @@ if TYPE_CHECKING:
 
 _CLOSE = 1e-6
 _ROOM = Fraction(1, 10**6)
-_MANY = 10
-"""Tables of up to so many attributes are compared on every margin that they could share with another."""
 
 Progress = Callable[[int, int | None], None]
+Step = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -60,29 +83,38 @@ def verify(path: str | Path, progress: Progress | None = None) -> Verified:
 
 def _verify(files: Files, progress: Progress | None) -> Verified:
     bundle = read_bundle(files)
-    _check_files(files, bundle, progress)
+    release, layout, listed = bundle.release, bundle.manifest.layout, len(bundle.manifest.files)
+    total = listed + (len(release.plan.spec.margins) if layout is None else layout.files)
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    _check_files(files, bundle, step)
     _check_guarantee(bundle)
     _check_manifest(files, bundle)
-    tables = _check_parts(files, bundle)
-    margins = _check_agreement(bundle.release.domain, tables)
-    return Verified(
-        bundle.release.private, len(bundle.manifest.files) + 1, len(tables), margins, bundle.release.plan.guarantee
-    )
+    if layout is None:
+        margins = _check_agreement(release.domain, _check_parts(files, bundle, step))
+    else:
+        margins = _check_large(files, bundle, layout, step)
+    return Verified(release.private, listed + 1, len(release.plan.spec.margins), margins, release.plan.guarantee)
 
 
-def _check_files(files: Files, bundle: Bundle, progress: Progress | None) -> None:
+def _check_files(files: Files, bundle: Bundle, step: Step) -> None:
     listed = bundle.manifest.files
-    for index, name in enumerate(listed):
+    for name in listed:
         checked(files, bundle.manifest, name)
-        if progress is not None:
-            progress(index + 1, len(listed))
+        step()
     extra = sorted(files.names - set(listed) - {MANIFEST})
     if extra:
         raise VerificationError(f"{extra[0]!r} is in the bundle, and {MANIFEST} does not list it")
 
 
 def _check_guarantee(bundle: Bundle) -> None:
-    """The stated cost is the one that follows from the events, and no more than the budget."""
+    """What is stated follows from the events, and the plan is one that could be made from its spec."""
     plan, stated = bundle.release.plan, bundle.manifest.stated
     derived = guarantee_json(plan)
     for key in ("cost", "guarantee"):
@@ -97,14 +129,20 @@ def _check_guarantee(bundle: Bundle) -> None:
             raise VerificationError(
                 f"{MANIFEST} states {key} {stated.get(key)!r} where the events give {derived[key]!r}"
             )
-    protection, spec = plan.protection, plan.spec
-    sensitive = spec.sensitive if plan.encoding is None else plan.encoding.margin(spec.sensitive)
-    if (protection.neighbours, protection.sensitive) != (spec.neighbours, sensitive):
-        raise VerificationError(f"{MANIFEST}: the plan protects something else than its spec asks for")
-    room = 1 + (_ROOM if isinstance(plan.guarantee, ApproxDP) else 0)
-    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
-    if same_unit and amount(plan.guarantee) > room * amount(spec.budget):
-        raise VerificationError(f"the events cost {plan.guarantee}, more than the budget of {spec.budget}")
+    if bundle.manifest.disclosed != [disclosure_json(one) for one in plan.disclosures]:
+        raise VerificationError(f"{MANIFEST}: 'disclosed' does not list the public facts of the spec")
+    room = _ROOM if isinstance(plan.guarantee, ApproxDP) else Fraction(0)
+    try:
+        check_plan(_with_units(plan), room)
+    except MargraveError as error:
+        raise VerificationError(f"{MANIFEST}: {error}") from None
+
+
+def _with_units(plan: Plan) -> Plan:
+    """The plan with units of as many records as it protects: its spec has lost its [data], which named them."""
+    if plan.protection.records == 1:
+        return plan
+    return replace(plan, spec=replace(plan.spec, data=DataSection(unit=Unit("unit", plan.protection.records))))
 
 
 def _same_software(bundle: Bundle) -> bool:
@@ -115,7 +153,7 @@ def _same_software(bundle: Bundle) -> bool:
 def _check_manifest(files: Files, bundle: Bundle) -> None:
     """Nothing else stands in `release.json` than what follows from the release."""
     release, manifest = bundle.release, bundle.manifest
-    expected = manifest_of(release, manifest.created, manifest.files)
+    expected = manifest_of(release, manifest.created, manifest.files, manifest.layout)
     if _same_software(bundle) and files.read(MANIFEST, MOST_MANIFEST) != expected:
         raise VerificationError(f"{MANIFEST} says something that does not follow from the release")
 
@@ -134,7 +172,7 @@ def _same_budget(what: str, stated: Any, derived: Mapping[str, str]) -> None:
         raise VerificationError(f"{MANIFEST} states {what} as {found}; the events give {expected}")
 
 
-def _check_parts(files: Files, bundle: Bundle) -> list[tuple[Margin, str, pa.Table]]:
+def _check_parts(files: Files, bundle: Bundle, step: Step) -> list[tuple[Margin, str, pa.Table]]:
     """Every Parquet file follows from the measurements, and every CSV file says the same."""
     release = bundle.release
     by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
@@ -147,6 +185,7 @@ def _check_parts(files: Files, bundle: Bundle) -> list[tuple[Margin, str, pa.Tab
             raise VerificationError(f"{stem}.csv and {name} differ")
         if stem in by_stem:
             tables.append((by_stem[stem], stem, found))
+            step()
     cube = b"".join(cube_rows(release.domain, [(margin, table) for margin, _, table in tables]))
     if checked(files, bundle.manifest, CUBE) != cube:
         raise VerificationError(f"{CUBE} and the tables differ")
@@ -180,34 +219,59 @@ def _first_difference(values: Any, wanted: Any) -> int | None:
     return int(different.argmax()) if different.any() else None
 
 
+def _check_large(files: Files, bundle: Bundle, layout: Layout, step: Step) -> int:
+    """The same for a large bundle, one file after the other. Counts the margins that tables share."""
+    release, margins = bundle.release, bundle.release.plan.spec.margins
+    _check_names(bundle, layout)
+
+    def compare(name: str, expected: pa.Table) -> pa.Table:
+        found = read_parquet(checked(files, bundle.manifest, name), name, expected.num_rows)
+        _compare(name, found, expected)
+        return found
+
+    compare(CONTENTS, contents_part(release.plan, layout.tables))
+    compare(VALUES, values_part(release.domain))
+    if release.plan.cells:
+        compare(f"{CELLS}.parquet", known_cells_part(release))
+    if release.publication is not None:
+        stem, table = published_part(release, release.publication)
+        compare(f"{stem}.parquet", table)
+    for stored, made in ((layout.measurements, measurements_part), (layout.exact, exact_part)):
+        for part in range(len(stored)):
+            compare(stored.name(part), made(release, stored, part))
+            step()
+    agreement, stored = Agreement(release.domain, margins), layout.tables
+    for part in range(len(stored)):
+        table = compare(stored.name(part), tables_part(release, stored, part))
+        numbers = {kind: table.column(kind).to_numpy() for kind in ("count", "unbiased") if kind in table.column_names}
+        for blocks in alike(release.plan, stored.blocks(part)):
+            rows = slice(stored.rows(blocks[0]).start, stored.rows(blocks[-1]).stop)
+            named = [(margins[block], f"{stored.name(part)}, table {block + 1},") for block in blocks]
+            for kind, counts in numbers.items():
+                agreement.add(kind, named, counts[rows])
+        step()
+    return agreement.shared
+
+
+def _check_names(bundle: Bundle, layout: Layout) -> None:
+    """A large bundle lists the files that its layout has, and no others."""
+    release = bundle.release
+    expected = {CONTENTS, VALUES, REPORT}
+    for stored in (layout.measurements, layout.exact, layout.tables):
+        expected.update(map(stored.name, range(len(stored))))
+    if release.plan.cells:
+        expected.add(f"{CELLS}.parquet")
+    if bundle.manifest.published is not None:
+        expected.add(published_name(bundle.manifest.published))
+    odd = sorted(expected ^ set(bundle.manifest.files))
+    if odd:
+        raise VerificationError(f"{MANIFEST} lists {odd[0]!r}, or does not, against what it says of its parts")
+
+
 def _check_agreement(domain: Domain, tables: Sequence[tuple[Margin, str, pa.Table]]) -> int:
     """Tables that share a margin agree on it, published and unbiased, down to the total. Counts those margins."""
-    shared = set()
-    others = [margin for margin, _, _ in tables]
+    agreement = Agreement(domain, [margin for margin, _, _ in tables])
     for kind in ("count", "unbiased"):
-        seen: dict[Margin, tuple[str, NDArray[Any], int]] = {}
         for margin, stem, table in tables:
-            numbers = Table(domain, margin, table.column(column(kind, margin)).to_numpy())
-            for below in _shared(margin, others):
-                sums = numbers.project(below).counts
-                first, expected, cells = seen.setdefault(below, (stem, sums, numbers.counts.size))
-                if first != stem:
-                    shared.add(below)
-                    if not _agree(sums, expected, cells + numbers.counts.size):
-                        raise VerificationError(f"{stem} and {first} disagree about {name_of(below)} ({kind})")
-    return len(shared)
-
-
-def _shared(margin: Margin, others: Sequence[Margin]) -> Iterator[Margin]:
-    """The margins below this one on which another table may have something to say."""
-    if len(margin) <= _MANY:
-        yield from subsets(margin)
-        return
-    yield from dict.fromkeys(tuple(name for name in margin if name in other) for other in others)
-
-
-def _agree(sums: NDArray[Any], expected: NDArray[Any], cells: int) -> bool:
-    """Whole counts agree exactly; others up to the rounding of the cells that were added."""
-    if sums.dtype.kind == "i" and expected.dtype.kind == "i":
-        return np.array_equal(sums, expected)
-    return np.allclose(sums, expected, rtol=1e-9, atol=cells * 10.0**-DECIMALS)
+            agreement.add(kind, [(margin, stem)], table.column(column(kind, margin)).to_numpy())
+    return agreement.shared

@@ -24,7 +24,10 @@ Step = Callable[[], None]
 
 _log = logging.getLogger(__name__)
 _WAITING = 16
-"""Files that wait for the disk at the same time."""
+_WAITING_BYTES = 1 << 26
+"""Files, and bytes of them, that wait for the disk at the same time."""
+_PACKED_BYTES = 1 << 20
+"""Parquet files above this size are not packed again in an archive: that takes long and gains little."""
 _NO_CLOCK = (1980, 1, 1, 0, 0, 0)
 _ORDINARY_FILE = 0o100644 << 16
 
@@ -94,16 +97,16 @@ def _write_folder(folder: Path, files: Iterable[File], done: Step) -> int:
     written = 0
     # Waiting for the disk, file by file, would take most of the time of a release with thousands of tables.
     with ThreadPoolExecutor(_WAITING) as pool:
-        waiting: deque[Future[None]] = deque()
+        waiting: deque[tuple[Future[None], int]] = deque()
         for name, content in files:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            waiting.append(pool.submit(_write_settled, target, content))
-            while len(waiting) > 2 * _WAITING:
-                waiting.popleft().result()
+            waiting.append((pool.submit(_write_settled, target, content), len(content)))
+            while len(waiting) > 2 * _WAITING or sum(size for _, size in waiting) > _WAITING_BYTES:
+                waiting.popleft()[0].result()
             written += 1
             done()
-        for one in waiting:
+        for one, _ in waiting:
             one.result()
     for inner in (*(entry for entry in folder.iterdir() if entry.is_dir()), folder):
         _settle_folder(inner)
@@ -132,7 +135,8 @@ def _pack(handle: BinaryIO, files: Iterable[File], done: Step) -> int:
             entry = zipfile.ZipInfo(name, _NO_CLOCK)
             entry.external_attr = _ORDINARY_FILE
             entry.create_system = 3
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+            stored = name.endswith(".parquet") and len(content) > _PACKED_BYTES
+            archive.writestr(entry, content, zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED, 9)
             written += 1
             done()
     return written

@@ -8,7 +8,6 @@ random numbers come from a seed made of the noisy answers, so the same release a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -22,16 +21,15 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.algebra.table import Table
 from margrave.crossing import Answer, Measured
+from margrave.design.limits import record_simulations, simulations
 from margrave.design.plan import Plan
 from margrave.noise import Generator, sample_many
 from margrave.reconstruct.fit import Fit
-from margrave.reconstruct.published import Published, publish
+from margrave.reconstruct.published import Published, digest, publish
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int | None], None]
 
-_SMALL, _MEDIUM = 1 << 12, 1 << 14
-_MANY, _FEW = 48, 16
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
 _POOL = 8
@@ -40,9 +38,10 @@ _POOL = 8
 
 def replicates(published: Published) -> int:
     """How many simulations a table is worth: fewer where one takes long, none where they would take too long."""
-    cells = published.table.size
-    quick = cells <= _SMALL and published.method != "log-linear"
-    return _MANY if quick else _FEW if cells <= _MEDIUM else 0
+    if published.method == "records":
+        reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
+        return record_simulations(len(published.held.records()) * reads)
+    return simulations(published.domain.cells(), published.method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +88,12 @@ class Simulated:
 
 def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:
     """Publish again from simulated measurements of a published table."""
-    digest = hashlib.sha256(b"".join(one.outputs.tobytes() for one in fit.measured.answers)).hexdigest()
-    generator = Generator.seeded(f"error bars {digest}")
+    generator = Generator.seeded(f"error bars {digest(fit.measured)}")
     count = replicates(published)
     fits, again = [], []
     for number in range(count):
         fits.append(Fit(plan.accuracy, _measured_again(plan, published, generator)))
-        found = publish(plan, fits[-1])
+        found = publish(plan, fits[-1], like=published)
         assert found is not None
         again.append(found)
         if progress is not None:
@@ -138,18 +136,22 @@ def _measured_again(plan: Plan, published: Published, generator: Generator) -> M
     for number, truth in enumerate(_answers(plan, published)):
         noisy = np.rint(truth).astype(np.int64) + noises[number].reshape(truth.shape)
         answers.append(Answer(plan.measurements[number], noisy))
-    total: dict[Margin, NDArray[np.int64]] = {}
-    if () in plan.exact:
-        total[()] = np.rint(published.margin(())).astype(np.int64)
-    return Measured(tuple(answers), total, private=False)
+    exact = {margin: np.rint(_counts(plan, published, margin)).astype(np.int64) for margin in plan.exact}
+    cells = {(margin, codes): int(np.rint(_counts(plan, published, margin)[codes])) for margin, codes in plan.cells}
+    return Measured(tuple(answers), exact, private=False, cells=cells)
 
 
 def _answers(plan: Plan, published: Published) -> Iterator[NDArray[Any]]:
-    names = published.domain.names
-    if plan.encoding is None:
-        full = Table(published.domain, names, published.table)
-    else:
-        margin = plan.encoding.margin(names)
-        full = Table(plan.domain.restrict(margin), margin, plan.encoding.encode(names, published.table))
     for measurement in plan.measurements:
-        yield answer(plan.domain, measurement.query, full.project(measurement.query.margin).counts)
+        yield answer(plan.domain, measurement.query, _counts(plan, published, measurement.query.margin))
+
+
+def _counts(plan: Plan, published: Published, margin: Margin) -> NDArray[Any]:
+    """The published counts of a margin of what is measured."""
+    if plan.encoding is None:
+        return published.margin(margin)
+    own = plan.counted_margin(margin)
+    whole = plan.encoding.margin(own)
+    encoded = plan.encoding.encode(own, published.margin(own))
+    counts: NDArray[Any] = Table(plan.domain.restrict(whole), whole, encoded).project(margin).counts
+    return counts

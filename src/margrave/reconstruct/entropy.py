@@ -21,12 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrave.algebra.domain import Margin
+from margrave.design.limits import ENTROPY_CELLS
 from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
 from margrave.reconstruct.risk import probes, risk_of
 from margrave.reconstruct.spectrum import Spectrum
-
-LARGEST = 1 << 20
-"""The most cells for which the path is followed."""
 
 _STAGES, _FALL, _PATIENCE = 24, 0.5, 2
 _NEWTON, _CONJUGATE = 8, 60
@@ -44,7 +42,7 @@ class Entropy:
 def applies(estimates: Estimates) -> bool:
     """Whether the table is small enough and not empty, and nothing but perhaps the total is exact."""
     noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
-    return noisy and len(estimates.values) > 1 and estimates.domain.cells() <= LARGEST and estimates.total >= 1.0
+    return noisy and len(estimates.values) > 1 and estimates.domain.cells() <= ENTROPY_CELLS and estimates.total >= 1.0
 
 
 def entropy(

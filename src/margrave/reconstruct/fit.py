@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,33 @@ class Fit:
         self._known.update(self._estimate([below for below in dict.fromkeys(wanted) if below not in self._known]))
 
     def _estimate(self, wanted: Collection[Margin]) -> dict[Margin, Array]:
-        """The residuals wanted, each answer being read once."""
+        """The residuals wanted, with what single known cells say about them."""
+        found = self._combined(wanted)
+        if self.accuracy.conditions[0]:
+            for below in found:
+                if below in self._shifts:
+                    found[below] = found[below] - self._shifts[below]
+        return found
+
+    @cached_property
+    def _shifts(self) -> dict[Margin, Array]:
+        """``ΣCᵀ(CΣCᵀ)⁺(Cu − c)``, residual by residual, for the known cells C with counts c and the estimates u."""
+        accuracy = self.accuracy
+        rows, inverse = accuracy.conditions
+        plain = self._combined({below for row in rows for below in row})
+        missed = [
+            sum(float((part * plain[below]).sum()) for below, part in row.items())
+            - self.measured.cells[accuracy.cells[index]]
+            for index, row in zip(accuracy.known, rows, strict=True)
+        ]
+        shifts: dict[Margin, Array] = {}
+        for row, factor in zip(rows, (inverse @ np.array(missed)).tolist(), strict=True):
+            for below, part in row.items():
+                shifts[below] = shifts.get(below, 0.0) + accuracy.variance(below) * factor * part
+        return shifts
+
+    def _combined(self, wanted: Collection[Margin]) -> dict[Margin, Array]:
+        """The residuals wanted by inverse variance, each answer being read once."""
         sums: dict[Margin, Array] = {}
         shares: dict[int, dict[Margin, float]] = {}
         for below in wanted:

@@ -21,12 +21,10 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtr
 
 from margrave.algebra.domain import Margin
+from margrave.design.limits import CHAIN_SIZE
 from margrave.reconstruct.estimates import Estimates, Floats, Possible
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.spectrum import Spectrum, cosines
-
-LARGEST = 1 << 15
-"""The most coordinates × cells for which the chain is run: some seconds."""
 
 _WARM, _KEPT, _LEAPS, _REFRESH, _SETTLED = 200, 480, 12, 20, 130
 _SHAPE, _SCALE, _TOTAL = 0.5, 0.1, 4.0
@@ -38,7 +36,7 @@ def applies(estimates: Estimates) -> bool:
     domain = estimates.domain
     rows = sum(prod(size - 1 for size in domain.shape(margin)) for margin in estimates.values)
     noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
-    return noisy and rows > 1 and rows * domain.cells() <= LARGEST
+    return noisy and rows > 1 and rows * domain.cells() <= CHAIN_SIZE
 
 
 @dataclass

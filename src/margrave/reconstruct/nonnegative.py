@@ -23,6 +23,7 @@ import numpy as np
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.design.limits import FULL_CELLS
 from margrave.errors import UsageError, suggest
 from margrave.reconstruct import linear_program as programs
 from margrave.reconstruct import log_linear as posterior
@@ -35,8 +36,6 @@ from margrave.reconstruct.risk import measured, probes, risk_of
 from margrave.reconstruct.spectrum import Spectrum
 
 METHODS = ("auto", "least-squares", "log-linear", "sparse", "entropy", "linear-program", "simple")
-LARGEST = 10**7
-"""The most cells of a full table that is held in memory."""
 
 _CLEARLY = 0.8
 """Estimated risks are themselves noisy: what was measured beyond the wanted tables is given up only for this much."""
@@ -78,8 +77,10 @@ def nonnegative(
 
 
 def _checked(estimates: Estimates, possible: Possible | None) -> Possible | None:
-    if estimates.domain.cells() > LARGEST:
-        raise UsageError(f"the full table has {estimates.domain.cells()} cells, more than the {LARGEST} that are held")
+    if estimates.domain.cells() > FULL_CELLS:
+        raise UsageError(
+            f"the full table has {estimates.domain.cells()} cells, more than the {FULL_CELLS} that are held"
+        )
     if possible is None:
         return None
     allowed = np.asarray(possible, dtype=bool)

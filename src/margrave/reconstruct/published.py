@@ -1,4 +1,4 @@
-"""The table that is published: one non-negative table of whole numbers, from which every published count is summed.
+"""What is published: non-negative whole counts, as one full table or as records, from which every table is summed.
 
 It is computed from the noisy estimates alone. Its cells are counts of synthetic records, so that all published tables
 agree with each other, hold no negative and no fractional number, and are the cross-tabulations of the microdata.
@@ -7,56 +7,74 @@ agree with each other, hold no negative and no fractional number, and are the cr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
-from margrave.algebra.table import Table
+from margrave.crossing import Measured
+from margrave.design.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
+from margrave.design.limits import FULL_CELLS
 from margrave.design.plan import Plan
-from margrave.design.spec import possible_mask
+from margrave.design.spec import Spec, possible_mask
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace
 from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep, keepable
 from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.held import Counts, FullTable, Held, Records
 from margrave.reconstruct.linear_program import LARGEST as LARGEST_PROGRAM
 from margrave.reconstruct.linear_program import sufficient_raise
-from margrave.reconstruct.nonnegative import LARGEST, nonnegative
+from margrave.reconstruct.nonnegative import nonnegative
+from margrave.reconstruct.records.possible import no_records
+from margrave.reconstruct.records.variables import variables
+from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.whole import whole
 
 Progress = Callable[[float], None]
 
+INTERRUPTED = "the fit was interrupted: these are the best records so far"
+
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """The full table over all attributes that a wanted table uses, and how it came about.
+    """Counts over all attributes that a wanted table uses, and how they came about.
 
-    ``changes``: for each wanted table, the largest change of one of its cells by rounding.
+    ``changes``: for each wanted table, the largest change of one of its cells by rounding. Of fitted records, the
+    ``temperature`` that they were fitted at, and ``misfits``: for each wanted table χ² for each degree of freedom.
     """
 
     domain: Domain
-    table: NDArray[np.int64] | NDArray[np.float64]
+    held: Held
     method: str
     rounding: str
     changes: dict[Margin, float]
     notes: tuple[str, ...] = ()
+    temperature: float | None = None
+    misfits: dict[Margin, float] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
-        """Whether the table holds whole numbers, and so has microdata."""
+        """Whether the counts are whole numbers, and so have microdata."""
         return self.rounding != "none"
 
-    def margin(self, margin: Margin) -> NDArray[np.int64] | NDArray[np.float64]:
+    @property
+    def table(self) -> Counts:
+        """The full table, where it is not too large."""
+        return self.held.full()
+
+    def margin(self, margin: Margin) -> Counts:
         """The published counts of some attributes."""
-        counts: NDArray[np.int64] = Table(self.domain, self.domain.names, self.table).project(margin).counts
-        return counts
+        return self.held.margin(margin)
 
 
 def used_domain(plan: Plan) -> Domain:
-    """The attributes that some wanted table uses: the others are neither measured nor published."""
-    used = {name for margin in plan.spec.margins for name in margin}
+    """The attributes that some wanted table or some exact count uses: the others are neither measured nor published."""
+    exact = map(plan.counted_margin, (*plan.exact, *(margin for margin, _ in plan.cells)))
+    used = {name for margin in (*plan.spec.margins, *exact) for name in margin}
     return plan.spec.domain.restrict(plan.spec.domain.margin(used))
 
 
@@ -65,32 +83,52 @@ def publishable(plan: Plan) -> str | None:
 
     Needs no data. A method that cannot work is refused here, before anything is spent.
     """
+    check_given(plan.spec)
     method, cells = plan.spec.nonnegative, used_domain(plan).cells()
     if method == "none":
         return "the spec asks for the unbiased tables"
     reason = None
-    if method == "records":
-        reason = "fitting records to margins is not available"
-    elif cells > LARGEST:
-        reason = f"the full table has more than {LARGEST} cells"
+    if _as_records(plan):
+        reason = no_records(plan, used_domain(plan))
+        if reason is not None and method == "auto":
+            reason = f"the full table has more than {FULL_CELLS} cells, and {reason}"
+    elif cells > FULL_CELLS:
+        reason = f"the full table has more than {FULL_CELLS} cells"
     elif method == "linear-program" and cells > LARGEST_PROGRAM:
         reason = f"the full table has more than the {LARGEST_PROGRAM} cells that a linear program is solved for"
-    elif any(margin for margin in plan.exact):
-        reason = "tables of attributes that are not sensitive are exact, and are not rounded"
     elif method == "simple" and plan.spec.structural_zeros:
         reason = "raising the constant fills impossible cells"
-    elif method == "simple" and () in plan.exact:
+    elif method == "simple" and (plan.exact or plan.cells):
         reason = "raising the constant changes the total, which is exact"
+    elif plan.spec.rounding == "nearest" and (any(plan.exact) or plan.cells):
+        reason = "rounding each cell to the nearest whole number would change exact counts; leave out rounding"
+    else:
+        reason = _unkept(plan)
     if reason is not None and method != "auto":
         raise RefusedError(f"nonnegative = {method!r} is not possible: {reason}; use 'auto' or 'none'")
     return reason
 
 
-def publish(plan: Plan, fit: Fit, progress: Progress | None = None) -> Published | None:
-    """The published table by the method and rounding of the spec; None where tables are published unbiased."""
+def _as_records(plan: Plan) -> bool:
+    """Whether the spec asks for records, or leaves the choice and the full table is too large."""
+    method = plan.spec.nonnegative
+    return method == "records" or (method == "auto" and used_domain(plan).cells() > FULL_CELLS)
+
+
+def publish(
+    plan: Plan, fit: Fit, progress: Progress | None = None, *, like: Published | None = None
+) -> Published | None:
+    """The published table by the method and rounding of the spec; None where tables are published unbiased.
+
+    ``like``: what was published from other answers to the same plan, when error bars are simulated. Records are then
+    fitted at the same temperature, and an interruption from the keyboard is an error; otherwise it ends the fit with
+    the best records so far.
+    """
     if publishable(plan) is not None:
         return None
     domain = used_domain(plan)
+    if _as_records(plan):
+        return _publish_records(plan, fit, domain, progress, like)
     estimates = _estimates(plan, fit, domain)
     wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
@@ -103,11 +141,95 @@ def publish(plan: Plan, fit: Fit, progress: Progress | None = None) -> Published
         found = nonnegative(estimates, plan.spec.nonnegative, wanted=coded, possible=encoded, progress=progress)
         table = plan.encoding.decode(domain.names, found.table)
     notes = (*found.notes, *_expected_raise(plan))
-    if plan.spec.rounding == "none":
-        return Published(domain, table, found.method, "none", {}, notes)
-    total = round(float(fit.margin(()))) if () in plan.exact else None
-    rounded = whole(table, domain, wanted, plan.spec.rounding, total=total, possible=possible)
-    return Published(domain, rounded.table, found.method, plan.spec.rounding, dict(rounded.changes), notes)
+    exact = _exact_counts(plan, fit, domain)
+    try:
+        if plan.spec.rounding != "none":
+            rounded = whole(table, domain, wanted, plan.spec.rounding, exact=exact, possible=possible)
+            held = FullTable(domain, rounded.table)
+            return Published(domain, held, found.method, plan.spec.rounding, dict(rounded.changes), notes)
+    except NotKept as reason:
+        notes = (*notes, f"not rounded: {reason}")
+    try:
+        table = table if exact is None else keep(exact, table, possible)
+    except NotKept:
+        return None
+    return Published(domain, FullTable(domain, table), found.method, "none", {}, notes)
+
+
+def _publish_records(
+    plan: Plan, fit: Fit, domain: Domain, progress: Progress | None, like: Published | None
+) -> Published:
+    from margrave.reconstruct.records.fit import fit_records
+
+    found = variables(domain, plan.spec.codebook)
+    fitted = fit_records(
+        _estimates(plan, fit, domain),
+        tuple(margin for margin in plan.spec.margins if margin),
+        found,
+        zeros(found, plan.spec.structural_zeros, plan.spec.domain),
+        seed=digest(fit.measured),
+        temperature=None if like is None else like.temperature,
+        keep=like is None,
+        progress=progress,
+    )
+    notes = [f"{len(fitted.codes)} records, fitted at temperature {fitted.temperature:.4g}", fitted.summary()]
+    if not fitted.finished:
+        notes.append(INTERRUPTED)
+    return Published(
+        domain,
+        Records(domain, fitted.codes),
+        "records",
+        "controlled",
+        {},
+        tuple(notes),
+        fitted.temperature,
+        fitted.misfits(),
+    )
+
+
+def digest(measured: Measured) -> str:
+    """A text made of the noisy answers, from which everything random after the noise is seeded."""
+    return sha256(b"".join(one.outputs.tobytes() for one in measured.answers)).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def check_given(spec: Spec) -> None:
+    """Refuse given facts that no table of counts has, as far as that can be found out. Opens no data."""
+    facts = facts_of(spec)
+    cells = given_cells(spec)
+    loose = loose_cells(facts)
+    if not is_given(spec) or keepable(spec.domain, facts.whole, loose) is not None:
+        return
+    names = spec.domain.margin({name for margin in (*facts.whole, *(margin for margin, _ in loose)) for name in margin})
+    known = ExactCounts(
+        spec.domain.restrict(names),
+        {margin: given_table(spec, margin) for margin in facts.whole},
+        {cell: cells[cell] for cell in loose},
+    )
+    check_feasible(known, possible_mask(spec, names))
+
+
+def _unkept(plan: Plan) -> str | None:
+    """Why exact counts could not be kept by rounding; None where they are."""
+    exact = tuple(map(plan.counted_margin, plan.exact))
+    return keepable(plan.spec.domain, exact, tuple(_decoded(plan, cell) for cell in plan.cells))
+
+
+def _decoded(plan: Plan, cell: Codes) -> Codes:
+    """A cell of what is measured as one of the spec."""
+    margin = plan.counted_margin(cell[0])
+    return margin, cell[1] if plan.encoding is None else plan.encoding.decode_cell(margin, cell[1])
+
+
+def _exact_counts(plan: Plan, fit: Fit, domain: Domain) -> ExactCounts | None:
+    """The counts that are published without noise, in terms of the spec; None where there are none."""
+    if not plan.exact and not plan.cells:
+        return None
+    tables = {}
+    for margin in plan.exact:
+        counts, own = fit.measured.exact[margin], plan.counted_margin(margin)
+        tables[own] = counts if plan.encoding is None else np.rint(plan.encoding.decode(own, counts))
+    return ExactCounts(domain, tables, {_decoded(plan, cell): fit.measured.cells[cell] for cell in plan.cells})
 
 
 def _expected_raise(plan: Plan) -> tuple[str, ...]:
@@ -123,7 +245,8 @@ def _expected_raise(plan: Plan) -> tuple[str, ...]:
 def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
     """Every residual that the measurements say something about."""
     measured = domain if plan.encoding is None else plan.domain.restrict(plan.encoding.margin(domain.names))
-    margins = downward_closure(measurement.query.margin for measurement in plan.measurements)
+    measurements = (measurement.query.margin for measurement in plan.measurements)
+    margins = downward_closure([*measurements, *plan.exact])
     covered = [margin for margin in margins if plan.accuracy.variance(margin) < np.inf]
     fit.prepare(covered)
     values = {margin: fit.residual(margin) for margin in covered}

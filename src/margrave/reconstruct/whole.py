@@ -1,10 +1,12 @@
-"""Whole numbers: rounding that keeps the total and moves the wanted tables as little as it can.
+"""Whole numbers: rounding that keeps exact counts and moves the wanted tables as little as it can.
 
-``controlled``: each cell goes to one of its two neighbouring whole numbers, the sum is kept, and among such roundings
-one is sought that has a small ``½ Σ_α mean_y (M_α x − M_α w)²`` over the wanted margins α. In the coordinates of
-:mod:`margrave.reconstruct.spectrum` that is ``½ Σ q_T ‖·‖²`` with ``q_T = Σ_{α⊇T} ∏_{j∉α} k_j / cells(α)``. The
-start is cumulative rounding along the table; then units move from a cell to another while that helps: one by one in a
-small table, in batches that are halved when they stop helping in a large one.
+``controlled``: first a table over the attributes of the exact counts is found that has them (by default that is the
+total). Then each cell goes to one of its two neighbouring whole numbers such that every slice above a cell of that
+table sums up to it, and among such roundings one is sought that has a small ``½ Σ_α mean_y (M_α x − M_α w)²`` over
+the wanted margins α. In the coordinates of :mod:`margrave.reconstruct.spectrum` that is ``½ Σ q_T ‖·‖²`` with
+``q_T = Σ_{α⊇T} ∏_{j∉α} k_j / cells(α)``. The start is cumulative rounding along each slice; then
+units move from a cell to another of the same slice while that helps: one by one in a small table, in batches that are
+halved when they stop helping in a large one.
 
 ``nearest``: each cell to its nearest whole number, halves to the even one. It can lose most of a sparse table.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.errors import UsageError, suggest
 from margrave.reconstruct.estimates import Floats, Possible
+from margrave.reconstruct.exact import ExactCounts, sliced, slices, whole_core
 from margrave.reconstruct.spectrum import Transform
 
 Integers = NDArray[np.int64]
@@ -47,10 +51,10 @@ def whole(
     wanted: Sequence[Margin],
     method: str = "controlled",
     *,
-    total: int | None = None,
+    exact: ExactCounts | None = None,
     possible: Possible | None = None,
 ) -> Whole:
-    """Round a non-negative table; ``total`` (by default the rounded sum) is kept by the controlled method."""
+    """Round a non-negative table; the controlled method keeps ``exact`` counts, by default the rounded sum."""
     if method not in METHODS:
         raise UsageError(f"unknown rounding {method!r}{suggest(method, METHODS)}; there are {', '.join(METHODS)}")
     table = np.asarray(table, dtype=np.float64)
@@ -61,7 +65,8 @@ def whole(
     if method == "nearest":
         rounded = np.rint(table).astype(np.int64)
     else:
-        rounded = _controlled(table, domain, wanted, int(np.rint(table.sum())) if total is None else total, possible)
+        kept = exact or ExactCounts(domain, {(): np.rint(table.sum()).astype(np.int64)})
+        rounded = _controlled(table, domain, wanted, kept, possible)
     return Whole(rounded, {margin: _change(domain, margin, rounded - table) for margin in wanted})
 
 
@@ -71,41 +76,39 @@ def _change(domain: Domain, margin: Margin, moved: Floats) -> float:
 
 
 def _controlled(
-    table: Floats, domain: Domain, wanted: Sequence[Margin], total: int, possible: Possible | None
+    table: Floats, domain: Domain, wanted: Sequence[Margin], exact: ExactCounts, possible: Possible | None
 ) -> Integers:
-    if total < 0:
-        raise UsageError(f"a total ({total}) cannot be negative")
-    table = _scaled(table, total, possible)
-    start = _cumulative(table, total)
-    if total == 0 or not len(domain):
+    counts, groups = whole_core(exact, table, possible).ravel(), slices(domain, exact.names)
+    table = sliced(table, groups, counts, possible)
+    start = _cumulative(table, groups, counts)
+    if not counts.any() or len(counts) == table.size:
         return start
-    transform, weights = Transform(domain.shape()), _weights(domain, wanted)
-    search = _single if table.size <= _SMALL else _batches
-    return search(table, start, transform, weights)
+    if table.size <= _SMALL:
+        return _single(table, start, groups, _pair_matrix(domain, tuple(wanted)))
+    return _batches(table, start, groups, Transform(domain.shape()), _weights(domain, wanted))
 
 
-def _scaled(table: Floats, total: int, possible: Possible | None) -> Floats:
-    """The table scaled to the total; all possible cells alike if it is empty."""
-    mass = float(table.sum())
-    if mass > 0:
-        return table * (total / mass)
-    allowed = np.ones(table.shape) if possible is None else possible.astype(float)
-    return np.asarray(allowed * (total / allowed.sum()))
-
-
-def _cumulative(table: Floats, total: int) -> Integers:
-    """Each running sum rounded: every cell moves by less than one, and the total is met."""
-    sums = np.floor(np.cumsum(table.ravel()) + 0.5).astype(np.int64)
-    sums[-1:] = total
-    sums = np.minimum(sums, total)
-    rounded = np.diff(sums, prepend=0)
-    low = np.floor(table.ravel()).astype(np.int64)
+def _cumulative(table: Floats, groups: Integers, counts: Integers) -> Integers:
+    """Each running sum along a slice rounded: every cell moves by less than one, and the counts are met."""
+    order = np.argsort(groups, kind="stable") if len(counts) > 1 else np.arange(table.size)
+    group, flat = groups[order], table.ravel()[order]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    last = np.append(first[1:], len(flat)) - 1
+    sums = np.cumsum(flat)
+    sums = sums - np.repeat(np.append(0.0, sums[last[:-1]]), last - first + 1)
+    running = np.floor(sums + 0.5).astype(np.int64)
+    running[last] = counts[group[last]]
+    running = np.minimum(running, counts[group])
+    steps = np.diff(running, prepend=0)
+    steps[first] = running[first]
+    rounded: Integers = np.empty(table.size, dtype=np.int64)
+    rounded[order] = steps
     # Rounding errors of the running sum must not fill a cell that is empty.
-    stray = np.flatnonzero((rounded > 0) & (table.ravel() <= 0))
-    if stray.size:
-        extra = int(rounded[stray].sum())
+    cells = table.ravel()
+    for stray in np.flatnonzero((rounded > 0) & (cells <= 0)):
+        same = np.flatnonzero((groups == groups[stray]) & (cells > 0))
+        rounded[same[int(np.argmax(cells[same] - rounded[same]))]] += rounded[stray]
         rounded[stray] = 0
-        rounded[int(np.argmax(table.ravel() - low + (table.ravel() > 0)))] += extra
     return rounded.reshape(table.shape)
 
 
@@ -120,13 +123,12 @@ def _weights(domain: Domain, wanted: Sequence[Margin]) -> Floats:
     return weights
 
 
-def _single(table: Floats, start: Integers, transform: Transform, weights: Floats) -> Integers:
+def _single(table: Floats, start: Integers, groups: Integers, pairs: Floats) -> Integers:
     """Steepest exchange: the best pair of cells, again and again until no exchange helps."""
     size = table.size
     low = np.floor(table.ravel()).astype(np.int64)
     high = np.ceil(table.ravel()).astype(np.int64)
     rounded = start.ravel().copy()
-    pairs = _pair_matrix(transform, weights, size)
     alone = float(pairs[0, 0])
     slope = pairs @ (rounded - table.ravel())
     for _ in range(20 * size):
@@ -134,6 +136,7 @@ def _single(table: Floats, start: Integers, transform: Transform, weights: Float
         if not giving.size or not taking.size:
             break
         gains = slope[giving][:, None] - slope[taking][None, :] + pairs[np.ix_(giving, taking)]
+        gains[groups[giving][:, None] != groups[taking][None, :]] = -np.inf
         best = int(np.argmax(gains))
         if gains.flat[best] <= alone + 1e-12:
             break
@@ -144,8 +147,10 @@ def _single(table: Floats, start: Integers, transform: Transform, weights: Float
     return rounded.reshape(table.shape)
 
 
-def _pair_matrix(transform: Transform, weights: Floats, size: int) -> Floats:
+@lru_cache(maxsize=1)
+def _pair_matrix(domain: Domain, wanted: tuple[Margin, ...]) -> Floats:
     """The quadratic form between cells: row i is the form applied to a single unit in cell i."""
+    transform, weights, size = Transform(domain.shape()), _weights(domain, wanted), domain.cells()
     rows = np.empty((size, size))
     for cell in range(size):
         unit = np.zeros(size)
@@ -154,7 +159,7 @@ def _pair_matrix(transform: Transform, weights: Floats, size: int) -> Floats:
     return rows
 
 
-def _batches(table: Floats, start: Integers, transform: Transform, weights: Floats) -> Integers:
+def _batches(table: Floats, start: Integers, groups: Integers, transform: Transform, weights: Floats) -> Integers:
     """Exchange many units at once between the cells where that helps most, fewer when it stops helping."""
     flat = table.ravel()
     low, high = np.floor(flat).astype(np.int64), np.ceil(flat).astype(np.int64)
@@ -163,11 +168,10 @@ def _batches(table: Floats, start: Integers, transform: Transform, weights: Floa
     batch = max(1, int((high > low).sum()) // 8)
     for _ in range(max(8, min(600, _WORK // table.size))):
         giving, taking = np.flatnonzero(rounded > low), np.flatnonzero(rounded < high)
-        batch = min(batch, giving.size, taking.size)
+        givers, takers = _matched(giving, taking, slope, groups, batch)
+        batch = min(batch, givers.size)
         if batch == 0:
             break
-        givers = giving[np.argpartition(-slope[giving], batch - 1)[:batch]]
-        takers = taking[np.argpartition(slope[taking], batch - 1)[:batch]]
         tried = rounded.copy()
         tried[givers] -= 1
         tried[takers] += 1
@@ -179,6 +183,39 @@ def _batches(table: Floats, start: Integers, transform: Transform, weights: Floa
         else:
             batch = max(1, batch // 2)
     return rounded.reshape(table.shape)
+
+
+def _matched(
+    giving: Integers, taking: Integers, slope: Floats, groups: Integers, most: int
+) -> tuple[Integers, Integers]:
+    """Pairs of cells, each in one slice, between which a unit should move first: the steepest of each slice, then the
+    second steepest, and of all these the best ``most``.
+    """
+    most = min(most, giving.size, taking.size)
+    if groups[0] == groups[-1]:  # a single slice
+        if not most:
+            return giving[:0], taking[:0]
+        return giving[np.argpartition(-slope[giving], most - 1)[:most]], taking[
+            np.argpartition(slope[taking], most - 1)[:most]
+        ]
+    givers, givers_key = _ranked(giving, -slope[giving], groups)
+    takers, takers_key = _ranked(taking, slope[taking], groups)
+    _, left, right = np.intersect1d(givers_key, takers_key, assume_unique=True, return_indices=True)
+    givers, takers = givers[left], takers[right]
+    gains = slope[givers] - slope[takers]
+    best = np.argsort(-gains, kind="stable")[:most]
+    best = best[gains[best] > 0]
+    return givers[best], takers[best]
+
+
+def _ranked(cells: Integers, steepness: Floats, groups: Integers) -> tuple[Integers, Integers]:
+    """The cells slice by slice, the steepest first, each with a number made of its slice and its rank there."""
+    order = np.lexsort((steepness, groups[cells]))
+    cells = cells[order]
+    group = groups[cells]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    rank = np.arange(len(cells)) - np.repeat(first, np.diff(np.append(first, len(cells))))
+    return cells, group * len(groups) + rank
 
 
 def _form(moved: Floats, transform: Transform, weights: Floats) -> tuple[Floats, float]:

@@ -2,7 +2,7 @@
 
 The parent is warm: everything is imported, the plan is made. For each kill it forks a child that releases and saves,
 and dies by its own hand, unblockably, at the k-th call made from a module that handles charges or files. URLS name
-empty PostgreSQL schemas, one for each kill; without them, each kill has its own SQLite file.
+empty PostgreSQL schemas, one for each kill and two more; without them, each kill has its own SQLite file.
 """
 
 import os
@@ -106,17 +106,19 @@ def check(url, out):
 
 def main(folder, kills, *urls):
     base = Path(folder)
-    places = [base / str(number) for number in range(int(kills) + 1)]
+    places = [base / str(number) for number in range(int(kills) + 2)]
     for place in places:
         place.mkdir()
     links = list(urls) or [str(place / "ledger.db") for place in places]
-    prepared(links[0])
+    for link in links[:2]:
+        prepared(link)
     template = base / "template.db"
     if not urls:
         shutil.copy(links[0], template)
-    total = counted(lambda: release(links[0], places[0] / "out"))
+    release(links[0], places[0] / "out")  # what is done only once, such as filling a cache, is done now
+    total = counted(lambda: release(links[1], places[1] / "out"))
     found = {}
-    for number, (url, place) in enumerate(zip(links[1:], places[1:], strict=True)):
+    for number, (url, place) in enumerate(zip(links[2:], places[2:], strict=True)):
         if urls:
             prepared(url)
         else:

@@ -196,15 +196,15 @@ def backup_after_reserve(ledger, folder):
     """The same ledger as it stood between charge and commit: the last entry and its effects taken away."""
     import sqlite3
 
-    from margrave.budget.ledger.check import recomputed
     from margrave.budget.ledger.records import encode
+    from margrave.budget.ledger.replay import recomputed
 
     target = sqlite3.connect(folder / "half.db")
     with ledger.store.connection() as connection:
         connection.backup(target)
     target.execute("DROP TRIGGER ledger_journal_no_delete")
     target.execute("DELETE FROM ledger_journal WHERE number = 6")
-    target.execute("DELETE FROM ledger_bundle")
+    target.execute("DELETE FROM ledger_answer")
     target.execute("DELETE FROM ledger_state")
     target.commit()
     half = mg.Ledger.open(folder / "half.db")

@@ -45,7 +45,7 @@ def test_killed_at_each_step(folder):
 
 def test_killed_at_each_step_with_a_server(folder, server):
     kills = 400 if SOAK else 8
-    urls = [server.new_schema(f"killed{number}") for number in range(kills + 1)]
+    urls = [server.new_schema(f"killed{number}") for number in range(kills + 2)]
     _, found = walk(folder, kills, *urls)
     assert set(found) <= EXPECTED
     assert sum(found.values()) == kills

@@ -12,7 +12,6 @@ import pytest
 
 from margrave.budget.ledger import Ledger, verify
 from margrave.budget.ledger import sqlite as sqlite_module
-from margrave.budget.ledger import store as store_module
 from margrave.budget.ledger.mounts import kind_of, network_file_system
 from margrave.budget.ledger.sqlite import SqliteStore
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
@@ -51,8 +50,8 @@ def tamper(ledger, *statements):
         ("DELETE FROM ledger_state WHERE key LIKE 'grants/%'", "lacks the record 'grants/survey/ann'"),
         ("UPDATE ledger_state SET value = replace(value, '3/10', '2/10') WHERE key = 'pool/survey'", "'pool/survey'"),
         ("INSERT INTO ledger_state VALUES ('pool/other', '{}')", "'pool/other' that does not follow"),
-        ("DELETE FROM ledger_bundle WHERE digest = (SELECT min(digest) FROM ledger_bundle)", "missing or was changed"),
-        ("INSERT INTO ledger_bundle VALUES ('xyz', 0, 'abc')", "that no entry commits"),
+        ("DELETE FROM ledger_answer WHERE place = (SELECT min(place) FROM ledger_answer)", "missing or was changed"),
+        ("INSERT INTO ledger_answer VALUES (5, 'abc')", "that no entry commits"),
     ],
 )
 def test_what_was_changed_is_named(ledger, statement, text):
@@ -107,7 +106,7 @@ def test_a_truncated_journal_takes_no_more_charges(ledger):
 
 
 def test_a_stored_answer_that_was_changed_is_not_given_out(ledger):
-    tamper(ledger, "UPDATE ledger_bundle SET content = 'something else'")
+    tamper(ledger, "UPDATE ledger_answer SET content = 'something else'")
     with pytest.raises(VerificationError, match="missing or was changed"):
         ledger.reserve(ask(1))
 
@@ -218,7 +217,7 @@ def test_a_locked_row_is_refused_after_a_wait(server):
     small(url).close()
     with Ledger.open(url, wait=0.2) as ledger, ledger.store.connection() as blocker:
         blocker.execute("BEGIN")
-        blocker.execute("SELECT * FROM ledger_state WHERE key = 'tip' FOR UPDATE")
+        blocker.execute("SELECT * FROM ledger_state WHERE key = 'end' FOR UPDATE")
         with pytest.raises(LedgerError, match=r"locked by another program for 0\.2 s"):
             ledger.reserve(ask(1))
         blocker.execute("ROLLBACK")
@@ -344,29 +343,6 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch):
     with pytest.raises(LedgerError, match="network file system"):
         Ledger.create(tmp_path / "ledger.db")
     assert not (tmp_path / "ledger.db").exists()
-
-
-def test_an_older_schema_is_brought_up_to_date(url, monkeypatch):
-    with monkeypatch.context() as patch:
-        older = store_module.MIGRATIONS[:1]
-        for module in ("sqlite", "postgres", "store"):
-            patch.setattr(f"margrave.budget.ledger.{module}.MIGRATIONS", older)
-        with small(url) as ledger:
-            released(ledger, 1)
-            assert ledger.store.schema_version() == 1
-            head = ledger.head
-    with Ledger.open(url) as ledger:
-        assert ledger.store.schema_version() == len(store_module.MIGRATIONS)
-        assert verify(ledger).head == head
-        with pytest.raises(Exception, match="append-only"), ledger.store.connection() as connection:
-            connection.execute("DELETE FROM ledger_journal")
-
-
-def test_a_newer_schema_is_refused(url):
-    with small(url) as ledger, ledger.store.connection() as connection:
-        connection.execute("UPDATE ledger_schema SET version = 99")
-    with pytest.raises(LedgerError, match="use a newer Margrave"):
-        Ledger.open(url)
 
 
 def test_the_file_is_for_its_owner_alone_and_settles_every_commit(tmp_path):

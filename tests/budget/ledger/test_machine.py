@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from margrave.budget.ledger import DataSetName, Ledger, Notion, verify
-from margrave.budget.ledger.records import Asked, Grants, Pool, View
+from margrave.budget.ledger.journal import canonical
+from margrave.budget.ledger.records import KINDS, Asked, Grants, Pool, View, encode
 from margrave.budget.ledger.rules import promised
 from margrave.budget.ledger.totals import amount, fits, no_more
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
@@ -109,7 +110,7 @@ class Books(RuleBasedStateMachine):
     def granted_at_first_hand_stays_within_the_cap(self):
         with self.ledger.store.reading() as session:
             view = View(session.state)
-            now = self.clock().isoformat()
+            now = self.clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             for pool in self.ledger.records(Pool):
                 assert promised(view, pool.name, now)[0] <= amount(pool.cap)
 
@@ -129,6 +130,12 @@ class Books(RuleBasedStateMachine):
     @invariant()
     def everything_follows_from_the_journal(self):
         verify(self.ledger)
+
+    @invariant()
+    def records_are_written_in_order(self):
+        for kind in KINDS.values():
+            for one in self.ledger.records(kind):
+                assert encode(one) == canonical(one.to_json())
 
 
 @pytest.mark.parametrize("unit", list(UNITS))

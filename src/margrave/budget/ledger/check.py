@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from margrave.budget.ledger.journal import digest
-from margrave.budget.ledger.ledger import Ledger, chain
+from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.records import Asked, Tip, View, encode
-from margrave.budget.ledger.rules import apply
+from margrave.budget.ledger.replay import entry_of, recomputed
 from margrave.budget.ledger.store import Session
 from margrave.budget.ledger.values import Head
-from margrave.errors import MargraveError, VerificationError
+from margrave.errors import VerificationError
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,12 @@ def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
         if tip is None:
             raise VerificationError("the journal is empty")
         records = _check_state(session, view)
-        bundles = _check_bundles(session, view)
+        bundles = _check_answers(session, view)
         published = 0
         for one in against:
             _check_published(session, view, tip, one)
             published += 1
     return Checked(Head(tip.ledger, tip.number, tip.hash), tip.number, records, bundles, published)
-
-
-def recomputed(session: Session) -> View:
-    """The records that follow from the journal alone."""
-    view = View()
-    for entry, stored in chain(session):
-        try:
-            apply(view, entry, stored)
-        except MargraveError as error:
-            raise VerificationError(f"entry {entry.number} breaks a rule: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, AssertionError):
-            raise VerificationError(f"entry {entry.number} is not that of a ledger") from None
-    return view
 
 
 def _check_state(session: Session, view: View) -> int:
@@ -80,15 +67,16 @@ def _check_state(session: Session, view: View) -> int:
     return len(view.changes)
 
 
-def _check_bundles(session: Session, view: View) -> int:
+def _check_answers(session: Session, view: View) -> int:
     """Every committed answer is there, unchanged; no other one is."""
-    wanted = {one.bundle for one in view.changes.values() if isinstance(one, Asked) and one.bundle is not None}
-    stored = {key for (key,) in session.rows("SELECT DISTINCT digest FROM ledger_bundle")}
-    if stored - wanted:
-        raise VerificationError(f"the ledger keeps an answer {min(stored - wanted)[:16]}… that no entry commits")
-    for key in sorted(wanted):
-        if digest(session.bundle(key)) != key:
-            raise VerificationError(f"the stored answer {key[:16]}… is missing or was changed")
+    asked = (one for one in view.changes.values() if isinstance(one, Asked))
+    wanted = {one.number: one.closed for one in asked if one.answer == one.number}
+    unwanted = session.answered() - wanted.keys()
+    if unwanted:
+        raise VerificationError(f"the ledger keeps an answer to entry {min(unwanted)} that no entry commits")
+    for number, closed in wanted.items():
+        if digest(session.answer(number)) != entry_of(session, closed)[0].body["bundle"]:
+            raise VerificationError(f"the stored answer to entry {number} is missing or was changed")
     return len(wanted)
 
 
@@ -108,7 +96,7 @@ def _check_published(session: Session, view: View, tip: Tip, one: Published) -> 
             "was restored from an older backup and then used again"
         )
     committed = (
-        asked.status == "committed" and asked.release == one.release
+        asked.status == "committed" and entry_of(session, asked.closed)[0].body["release"] == one.release
         for asked in view.changes.values()
         if isinstance(asked, Asked) and asked.number == one.head.number
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import json.encoder
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from margrave.errors import VerificationError
 
@@ -20,17 +19,18 @@ _FIELDS = {"body", "kind", "number", "previous", "time"}
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _quick() -> Callable[[Any, int], Iterable[str]] | None:
+def _quick(sort: bool) -> Callable[[Any, int], Iterable[str]] | None:
     """What `JSONEncoder.encode` makes anew at each call, made once; None where Python has no such thing."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return None
     text = json.encoder.encode_basestring_ascii
-    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, text, None, ":", ",", True, False, False)
+    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, text, None, ":", ",", sort, False, False)
     return one
 
 
-_pieces = _quick()
+_pieces = _quick(True)
+_pieces_in_order = _quick(False)
 
 
 def canonical(value: Any) -> str:
@@ -38,13 +38,17 @@ def canonical(value: Any) -> str:
     return _encoder.encode(value) if _pieces is None else "".join(_pieces(value, 0))
 
 
+def canonical_in_order(value: Any) -> str:
+    """The same text in half the time, for a value whose keys are in order already."""
+    return _encoder.encode(value) if _pieces_in_order is None else "".join(_pieces_in_order(value, 0))
+
+
 def digest(content: bytes) -> str:
     """SHA-256, in hexadecimal digits."""
     return sha256(content).hexdigest()
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry. ``time`` is UTC in ISO 8601, ``previous`` the hash of the entry before it."""
 
     number: int
@@ -71,8 +75,8 @@ def hash_of(text: str) -> str:
     return digest(text.encode())
 
 
-def read_entry(number: int, text: str, stored_hash: str, previous: str) -> Entry:
-    """The entry that a text holds, once it is known to be the one that was written after ``previous``."""
+def read_entry(number: int, text: str, stored_hash: str) -> Entry:
+    """The entry that a text holds, once it is known to be the one that was written."""
     if not isinstance(text, str) or hash_of(text) != stored_hash:
         raise VerificationError(f"entry {number} was changed after it was written: its hash does not fit")
     try:
@@ -82,7 +86,4 @@ def read_entry(number: int, text: str, stored_hash: str, previous: str) -> Entry
         good = False
     if not good:
         raise VerificationError(f"entry {number} is not that of a ledger")
-    entry = Entry(**value)
-    if entry.previous != previous:
-        raise VerificationError(f"entry {number} does not follow entry {number - 1}: the chain is broken between them")
-    return entry
+    return Entry(**value)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from os import urandom
 from pathlib import Path
+from time import time_ns
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from margrave.budget.ledger.journal import START, Entry, digest, hash_of, read_entry
+from margrave.budget.ledger.journal import START, Entry, digest, hash_of
 from margrave.budget.ledger.records import (
+    END,
     FIXED,
+    NAMES,
     Asked,
     DataSet,
-    Question,
     Record,
     Tip,
     View,
@@ -22,7 +25,8 @@ from margrave.budget.ledger.records import (
     decode,
     encode,
 )
-from margrave.budget.ledger.rules import apply, need_account, need_dataset, need_reserved, payers
+from margrave.budget.ledger.replay import chain, entry_of, remake
+from margrave.budget.ledger.rules import answered, apply, need_account, need_dataset, need_reserved, payers, requests
 from margrave.budget.ledger.store import Session, Store
 from margrave.budget.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
 from margrave.budget.units import Budget
@@ -59,7 +63,7 @@ class Ledger:
         """A new, empty ledger."""
         ledger = cls(open_store(url, create=True, wait=wait), clock)
         try:
-            ledger.store.migrate()
+            ledger.store.migrate(remake)
             with ledger.store.writing() as session:
                 view = ledger._view(session)
                 if view.get(Tip) is not None:
@@ -129,7 +133,7 @@ class Ledger:
         """Charge a request before any data is opened, or find its stored answer, or take it up where it was left."""
         dataset = str(request.dataset)
         with self.store.writing() as session:
-            identity = request.id or self._new_id()
+            identity = request.id or _new_id()
             view = self._view(session, self._expected(request, identity))
             data, account = need_dataset(view, dataset), need_account(view, request.account)
             different = data.notion.difference(request.notion)
@@ -150,9 +154,10 @@ class Ledger:
                 "mechanisms": list(request.mechanisms),
                 "exact": [list(margin) for margin in request.exact],
             }
-            head = self._append(session, view, "reserve", body)
-            reserved = need_reserved(view, body["request"])
-        return Charge(reserved.id, request.dataset, head, reserved.time)
+            if request.disclosed:
+                body["disclosed"] = list(request.disclosed)
+            tip = self._append(session, view, "reserve", body)
+        return Charge(identity, request.dataset, Head(tip.ledger, tip.number, tip.hash), tip.time)
 
     def commit(self, charge: Charge, content: bytes, release: str) -> bytes:
         """Close a request with its answer, and give back the answer to publish.
@@ -164,15 +169,15 @@ class Ledger:
         with self.store.writing() as session:
             asked, view = self._asked(session, charge)
             if asked.status == "committed":
-                return _content(session, asked)
+                return _stored(session, asked)[1]
             need_reserved(view, asked.id)
-            question = view.get(Question, asked.dataset, asked.question)
-            first = view.get(Asked, question.answered) if question and question.answered else None
-            body: dict[str, Any] = {"request": asked.id, "bundle": digest(content), "release": release}
+            first = answered(requests(view, asked.dataset, asked.question))
             if first is not None:
-                content = _content(session, first)
-                body |= {"bundle": first.bundle, "release": first.release}
-            self._append(session, view, "commit", body, (str(body["bundle"]), content))
+                closing, content = _stored(session, first)
+                self._append(session, view, "commit", {**closing, "request": asked.id})
+            else:
+                body = {"request": asked.id, "bundle": digest(content), "release": release}
+                self._append(session, view, "commit", body, (asked.number, content))
         return content
 
     def void(self, charge: Charge, *, touched: bool, reason: str = "") -> None:
@@ -196,7 +201,7 @@ class Ledger:
     def records(self, kind: type[Record]) -> list[Any]:
         """All records of a kind, by key."""
         with self.store.reading() as session:
-            return [decode(key, text) for key, text in session.state_of(kind.kind)]
+            return [decode(key, text) for key, text in session.state_of(NAMES[kind])]
 
     def only_dataset(self, named: DataSetName | str | None) -> DataSetName:
         """The data set that is named, or, if none is, the only one there is."""
@@ -208,15 +213,11 @@ class Ledger:
             raise UsageError(f"say which registered data set this is (there are: {names})")
         return DataSetName.parse(known[0].name)
 
-    def _new_id(self) -> str:
-        """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
-        return f"r{int(self._clock().timestamp() * 1000):013}-{secrets.token_hex(8)}"
-
     def _expected(self, request: Request, identity: str) -> Iterable[str]:
         """The records that a request will need, as far as can be told: reading them at once saves round trips."""
         dataset = str(request.dataset)
         keys = [f"dataset/{dataset}", f"account/{request.account}"]
-        keys += [f"question/{dataset}/{request.question}", f"request/{identity}"]
+        keys += [f"question/{dataset}/{request.question}", f"asked/{identity}"]
         data, account = self._fixed.get(keys[0]), self._fixed.get(keys[1])
         if data is not None and account is not None:
             pool = data.pool  # type: ignore[attr-defined]
@@ -226,19 +227,20 @@ class Ledger:
     def _view(self, session: Session, keys: Iterable[str] = ()) -> View:
         """The records as they stand when writing begins, the end of the journal being where they say it is."""
         view = View(session.state)
-        missing = ["tip"]
+        missing = [END]
         for key in keys:
-            if key in self._fixed:
-                view.records[key] = self._fixed[key]
-            else:
+            fixed = self._fixed.get(key)
+            if fixed is None:
                 missing.append(key)
-        found, last = session.begin(missing)
-        for key in missing:
-            view.records[key] = record = self._decoded(key, found[key]) if key in found else None
+            else:
+                view.records[key] = fixed
+        *texts, number, last = session.begin(missing)
+        for key, text in zip(missing, texts, strict=True):
+            view.records[key] = record = None if text is None else self._decoded(key, text)
             if record is not None and key.startswith(FIXED):
                 self._fixed[key] = record
         tip = view.get(Tip)
-        if (None if tip is None else (tip.number, tip.hash)) != last:
+        if (number, last) != ((None, None) if tip is None else (tip.number, tip.hash)):
             raise VerificationError(
                 "the end of the journal is not where the ledger stood: entries were removed or added by other means; "
                 "see 'margrave ledger verify'"
@@ -251,7 +253,7 @@ class Ledger:
         return known[1] if known is not None and known[0] == text else decode(key, text)
 
     def _asked(self, session: Session, charge: Charge) -> tuple[Asked, View]:
-        keys = [f"request/{charge.request}"]
+        keys = [f"asked/{charge.request}"]
         known = self._recent.get(keys[0])
         if known is not None and isinstance(known[1], Asked):
             keys.append(f"question/{known[1].dataset}/{known[1].question}")
@@ -264,9 +266,10 @@ class Ledger:
         return asked, view
 
     def _charge(self, session: Session, view: View, request: Request, asked: Asked) -> Charge:
-        head = Head(_tip(view).ledger, asked.number, asked.hash)
-        content = _content(session, asked) if asked.status == "committed" else None
-        return Charge(asked.id, request.dataset, head, asked.time, content)
+        entry, entry_hash = entry_of(session, asked.number)
+        head = Head(_tip(view).ledger, asked.number, entry_hash)
+        content = _stored(session, asked)[1] if asked.status == "committed" else None
+        return Charge(asked.id, request.dataset, head, entry.time, content)
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> None:
         with self.store.writing() as session:
@@ -278,20 +281,23 @@ class Ledger:
         view: View,
         kind: str,
         body: Mapping[str, Any],
-        bundle: tuple[str, bytes] | None = None,
-    ) -> Head:
+        answer: tuple[int, bytes] | None = None,
+    ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
         entry = Entry(number, self._time(tip), kind, body, previous)
         text = entry.text
         entry_hash = hash_of(text)
-        apply(view, entry, entry_hash)
-        state = {key: encode(one) for key, one in view.changes.items()}
-        session.append((number, text, entry_hash), state, bundle)
+        after = apply(view, entry, entry_hash)
         if len(self._recent) > _MOST_RECENT:
             self._recent.clear()
-        self._recent.update((key, (text, view.changes[key])) for key, text in state.items())
-        return Head(_tip(view).ledger, number, entry_hash)
+        state: list[str] = []
+        for key, record in view.changes.items():
+            written = encode(record)
+            state += (key, written)
+            self._recent[key] = (written, record)
+        session.append((number, text, entry_hash), state, answer)
+        return after
 
     def _time(self, tip: Tip | None) -> str:
         """The time, which never runs back: a clock set back would revive what has expired."""
@@ -306,8 +312,13 @@ class Ledger:
         return tip.time
 
 
+def _new_id() -> str:
+    """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
+    return f"r{time_ns() // 10**6:013}-{urandom(8).hex()}"
+
+
 def _iso(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _tip(view: View) -> Tip:
@@ -327,37 +338,28 @@ def _earlier(view: View, request: Request) -> Asked | None:
         if asked.status == "void":
             raise RefusedError(f"the request {asked.id} was given up after data may have been touched: use a new id")
         return asked
-    question = view.get(Question, dataset, request.question)
-    if question is None:
-        return None
-    if question.answered is not None:
-        return view.get(Asked, question.answered)
-    unfinished = question.unfinished.get(request.account) if request.id is None else None
-    return view.get(Asked, unfinished) if unfinished is not None else None
+    asking = requests(view, dataset, request.question)
+    first = answered(asking)
+    if first is not None or request.id is not None:
+        return first
+    unfinished = (one for one in reversed(asking) if one.account == request.account)
+    return next(unfinished, None)
 
 
-def _content(session: Session, asked: Asked) -> bytes:
-    content = session.bundle(asked.bundle or "")
-    if digest(content) != asked.bundle:
+def _stored(session: Session, asked: Asked) -> tuple[Mapping[str, Any], bytes]:
+    """What the commit of a request says, and the stored answer."""
+    body = entry_of(session, asked.closed)[0].body
+    content = session.answer(asked.answer) if asked.answer is not None else b""
+    if digest(content) != body["bundle"]:
         raise VerificationError(f"the stored answer to the request {asked.id} is missing or was changed")
-    return content
-
-
-def chain(session: Session) -> Iterator[tuple[Entry, str]]:
-    """All entries with their hashes, each checked against the one before."""
-    previous = START
-    for expected, (number, text, stored) in enumerate(session.journal(), start=1):
-        if number != expected:
-            raise VerificationError(f"entry {expected} is missing from the journal")
-        yield read_entry(number, text, stored, previous), stored
-        previous = stored
+    return body, content
 
 
 def opened(url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
     """The ledger at a path or URL."""
     ledger = Ledger(open_store(url, wait=wait), clock)
     try:
-        ledger.store.check_schema()
+        ledger.store.check_schema(remake)
     except BaseException:
         ledger.close()
         raise

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from margrave.budget.ledger.store import MIGRATIONS, Session, Store
+from margrave.budget.ledger.store import MIGRATIONS, REMADE, Remake, Session, Store
 from margrave.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WAIT = 60
 """Seconds to wait for a connection or another writer."""
 _LOCK = 0x6D617267
-_LOCKED = "SELECT set_config('synchronous_commit', 'off', true) FROM ledger_state WHERE key = 'tip' FOR UPDATE"
+_LOCKED = "SELECT set_config('synchronous_commit', 'off', true) FROM ledger_state WHERE key = 'end' FOR UPDATE"
 _SETTLE = "SELECT pg_logical_emit_message(true, 'margrave', '')"
 
 
@@ -84,9 +84,7 @@ class PostgresStore(Store):
             except BaseException:
                 _roll_back(connection)
                 raise
-            if not session.wrote:
-                _roll_back(connection)
-                return
+            # Also where nothing was written: what was found, such as an answer, may be another's that waits still.
             with connection.pipeline():
                 session.flush()
                 connection.execute("COMMIT")
@@ -100,15 +98,20 @@ class PostgresStore(Store):
             row = connection.execute("SELECT version FROM ledger_schema").fetchone()
             return 0 if row is None else int(row[0])
 
-    def migrate(self) -> None:
+    def migrate(self, remake: Remake) -> None:
         with _errors(self), self.connection() as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             there = connection.execute("SELECT to_regclass('ledger_schema')").fetchone()[0]
             if there is None:
                 connection.execute("CREATE TABLE ledger_schema (version BIGINT NOT NULL)")
             found = connection.execute("SELECT version FROM ledger_schema").fetchone()
-            for statement in self.migrations(found[0] if found else 0):
+            version = found[0] if found else 0
+            for statement in self.migrations(version):
                 connection.execute(statement)
+            if version < REMADE:
+                session = PostgresSession(connection)
+                remake(session)
+                session.flush()
             connection.execute("DELETE FROM ledger_schema")
             connection.execute("INSERT INTO ledger_schema (version) VALUES (%s)", (len(MIGRATIONS),))
 
@@ -120,19 +123,15 @@ class PostgresSession(Session):
         self._connection = connection
         self._kept: list[tuple[str, Sequence[Any]]] = []
 
-    @property
-    def wrote(self) -> bool:
-        return bool(self._kept)
-
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         return iter(self._connection.execute(_psycopg(statement), parameters))
 
-    def ends(self, keys: Sequence[str]) -> Any:
+    def begin(self, keys: Sequence[str]) -> Sequence[Any]:
         # Each statement sees what was committed when it starts, so the second sees what the lock waited for.
         with self._connection.pipeline():
             self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
             self._connection.execute(_LOCKED)
-            return super().ends(keys)
+            return super().begin(keys)
 
     def write(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         self._kept.append((statement, parameters))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -28,24 +28,29 @@ from margrave.budget.units import ApproxDP, Budget, PureDP, exact_text
 from margrave.errors import RefusedError, UsageError
 
 
-def apply(view: View, entry: Entry, entry_hash: str) -> None:
-    """Let an entry have its effect, or raise the reason why it is refused, leaving the view to be thrown away."""
+def apply(view: View, entry: Entry, entry_hash: str) -> Tip:
+    """Let an entry have its effect, or raise the reason why it is refused, leaving the view to be thrown away.
+
+    Gives back where the ledger then stands.
+    """
     tip = view.get(Tip)
     if (entry.kind == "open") != (tip is None):
         raise UsageError("a ledger is opened once, by its first entry")
     if tip is not None and entry.time < tip.time:
         raise RefusedError(f"entry {entry.number} is dated before the entry that it follows")
     ledger = entry.body["ledger"] if tip is None else tip.ledger
-    _RULES[entry.kind](view, entry.body, entry, entry_hash)
-    view.put(Tip(ledger, entry.number, entry_hash, entry.time))
+    _RULES[entry.kind](view, entry.body, entry)
+    tip = Tip(ledger, entry.number, entry_hash, entry.time)
+    view.put(tip)
+    return tip
 
 
-def _open(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _open(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     if entry.number != 1 or entry.previous != START:
         raise UsageError("a ledger is opened by its first entry")
 
 
-def _dataset(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     name, version = body["name"], body["version"]
     check_data_name("the data set", name)
     check_data_name("the version", version)
@@ -90,7 +95,7 @@ def _check_shared(view: View, members: Members, notion: Notion, cap: Budget | No
         raise RefusedError(f"{full} cannot share the cap of {first.name}: they differ in {different}")
 
 
-def _account(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _account(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     name, kind, organisation = body["name"], body["type"], body["organisation"]
     check_account_name("the account", name)
     if kind not in ("analyst", "organisation"):
@@ -105,7 +110,7 @@ def _account(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str)
     view.put(Account(name, kind, organisation))
 
 
-def _grant(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _grant(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     account, data = need_account(view, body["account"]), need_dataset(view, body["dataset"])
     granted, most = read_budget(body["amount"]), budget_or_none(body["most"])
     starts, expires = body["starts"], body["expires"]
@@ -125,7 +130,7 @@ def _grant(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -
         raise RefusedError(
             f"{account.name} holds a grant from {data.pool} that {until}: end it, or start this one then"
         )
-    view.put(replace(held, grants=(*held.grants, new)))
+    view.put(held._replace(grants=(*held.grants, new)))
     if account.organisation is None:
         members = need_members(view, data.pool)
         if account.name not in members.holders:
@@ -164,21 +169,21 @@ def promised(view: View, pool: str, time: str) -> tuple[Fraction, Fraction]:
     return total, delta
 
 
-def _end(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _end(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     account, data = need_account(view, body["account"]), need_dataset(view, body["dataset"])
     held = view.get(Grants, data.pool, account.name)
     running = [one for one in held.grants if not one.ended(entry.time)] if held else []
     if held is None or not running:
         raise UsageError(f"{account.name} holds no grant from {data.pool} that could be ended")
     ended = tuple(_ended(one, entry.time) for one in held.grants)
-    view.put(replace(held, grants=ended))
+    view.put(held._replace(grants=ended))
 
 
 def _ended(grant: Grant, time: str) -> Grant:
-    return grant if grant.ended(time) else replace(grant, starts=min(grant.starts, time), expires=time)
+    return grant if grant.ended(time) else grant._replace(starts=min(grant.starts, time), expires=time)
 
 
-def _reserve(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     data, account = need_dataset(view, body["dataset"]), need_account(view, body["account"])
     cost = read_budget(body["cost"])
     if view.get(Asked, body["request"]) is not None:
@@ -189,24 +194,11 @@ def _reserve(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str)
     if not fits(spent, pool.cap):
         raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
     paid = _pay(view, account, pool, cost, entry.time)
-    question = view.get(Question, data.name, body["question"]) or Question(data.name, body["question"])
     view.put(Pool(pool.name, pool.cap, spent))
-    unfinished = {**question.unfinished, account.name: body["request"]}
-    view.put(Question(question.dataset, question.question, question.answered, unfinished))
-    view.put(
-        Asked(
-            body["request"],
-            "reserved",
-            data.name,
-            account.name,
-            body["question"],
-            cost,
-            entry.number,
-            entry_hash,
-            entry.time,
-            paid,
-        )
-    )
+    request, question = body["request"], body["question"]
+    known = view.get(Question, data.name, question)
+    view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
+    view.put(Asked(request, data.name, account.name, question, cost, entry.number, paid))
 
 
 def _pay(view: View, account: Account, pool: Pool, cost: Budget, time: str) -> tuple[tuple[str, int], ...]:
@@ -260,16 +252,18 @@ def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
     return f"the request costs {cost}; of {what}, {limit}, only {rest} is left"
 
 
-def _commit(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     asked = need_reserved(view, body["request"])
-    view.put(_closed(view, asked, asked.id))
-    view.put(asked.closed("committed", body["bundle"], body["release"]))
+    first = answered(requests(view, asked.dataset, asked.question))
+    answer = asked.number if first is None else first.answer
+    view.put(asked.close(entry.number, answer))
 
 
-def _void(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) -> None:
+def _void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     asked = need_reserved(view, body["request"])
-    view.put(_closed(view, asked))
-    view.put(asked.closed("void"))
+    others = (one.id for one in requests(view, asked.dataset, asked.question) if one.id != asked.id)
+    view.put(Question(asked.dataset, asked.question, tuple(others)))
+    view.put(asked.close(entry.number))
     if body["charged"]:
         return
     pool = need_pool(view, need_dataset(view, asked.dataset).pool)
@@ -280,26 +274,33 @@ def _void(view: View, body: Mapping[str, Any], entry: Entry, entry_hash: str) ->
         view.put(_with_spent(held, index, held.grants[index].spent.minus(asked.cost)))
 
 
-def _closed(view: View, asked: Asked, answered: str | None = None) -> Question:
-    """The question without this request among the unfinished, and answered by it if it is the first to do so."""
-    question = view.get(Question, asked.dataset, asked.question)
-    assert question is not None
-    unfinished = {account: id for account, id in question.unfinished.items() if id != asked.id}
-    return Question(question.dataset, question.question, question.answered or answered, unfinished)
+def requests(view: View, dataset: str, question: str) -> list[Asked]:
+    """The requests that ask a question, in order, but for those that were given up."""
+    known = view.get(Question, dataset, question)
+    if known is None:
+        return []
+    view.fetch(f"asked/{id}" for id in known.requests)
+    found = (view.get(Asked, id) for id in known.requests)
+    return [one for one in found if one is not None]
+
+
+def answered(asking: Iterable[Asked]) -> Asked | None:
+    """Of the requests that ask the same, the first that was committed: the answer is kept with it."""
+    return next((one for one in asking if one.answer == one.number), None)
 
 
 def need_dataset(view: View, name: str) -> DataSet:
-    DataSetName.parse(name)
     found = view.get(DataSet, name)
     if found is None:
+        DataSetName.parse(name)
         raise UsageError(f"the data set {name} is not registered: see 'margrave ledger dataset'")
     return found
 
 
 def need_account(view: View, name: str) -> Account:
-    check_account_name("the account", name)
     found = view.get(Account, name)
     if found is None:
+        check_account_name("the account", name)
         raise UsageError(f"there is no account {name}: see 'margrave ledger account'")
     return found
 
@@ -328,7 +329,7 @@ def need_reserved(view: View, request: str) -> Asked:
     return found
 
 
-Rule = Callable[[View, Mapping[str, Any], Entry, str], None]
+Rule = Callable[[View, Mapping[str, Any], Entry], None]
 
 _RULES: Mapping[str, Rule] = {
     "open": _open,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from margrave.budget.ledger.mounts import network_file_system
-from margrave.budget.ledger.store import MIGRATIONS, Session, Store
-from margrave.errors import LedgerError, VerificationError
+from margrave.budget.ledger.store import MIGRATIONS, REMADE, Remake, Session, Store
+from margrave.errors import LedgerError, MargraveError, VerificationError
 
 WAIT = 60.0
 """Seconds to wait for another writer."""
@@ -97,15 +97,22 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        with _errors(self), self.connection() as connection:
+        connection: Any = self._take()
+        try:
             self._begin(connection)
-            try:
-                yield SqliteSession(connection)
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            yield SqliteSession(connection)
             connection.execute("COMMIT")
+        except MargraveError:
+            with _errors(self):
+                connection.execute("ROLLBACK")
+            self._keep(connection)
+            raise
+        except BaseException as error:
+            self._discard(connection)
+            if isinstance(error, sqlite3.Error):
+                raise _translated(self, error) from None
+            raise
+        self._keep(connection)
 
     def _begin(self, connection: _Connection) -> None:
         """Wait for the one writer's place. SQLite's own waiting sleeps too long when many are quick.
@@ -129,16 +136,16 @@ class SqliteStore(Store):
             found = connection.execute("SELECT name FROM sqlite_master WHERE name = 'ledger_schema'").fetchone()
             return 0 if found is None else int(connection.execute("SELECT version FROM ledger_schema").fetchone()[0])
 
-    def migrate(self) -> None:
-        with self._patient() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("CREATE TABLE IF NOT EXISTS ledger_schema (version BIGINT NOT NULL)")
-            found = connection.execute("SELECT version FROM ledger_schema").fetchone()
-            for statement in self.migrations(found[0] if found else 0):
-                connection.execute(statement)
-            connection.execute("DELETE FROM ledger_schema")
-            connection.execute("INSERT INTO ledger_schema (version) VALUES (?)", (len(MIGRATIONS),))
-            connection.execute("COMMIT")
+    def migrate(self, remake: Remake) -> None:
+        with self.writing() as session:
+            session.write("CREATE TABLE IF NOT EXISTS ledger_schema (version BIGINT NOT NULL)")
+            ((version,),) = session.rows("SELECT coalesce(max(version), 0) FROM ledger_schema")
+            for statement in self.migrations(version):
+                session.write(statement)
+            if version < REMADE:
+                remake(session)
+            session.write("DELETE FROM ledger_schema")
+            session.write("INSERT INTO ledger_schema (version) VALUES (?)", (len(MIGRATIONS),))
 
     def check_pages(self) -> None:
         """Have SQLite look for damage in its own structures."""

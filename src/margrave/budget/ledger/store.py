@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from functools import lru_cache
+from itertools import count
 from typing import Any, Protocol
 
 from margrave.errors import LedgerError, MargraveError
 
 CHUNK = 1 << 23
 """Stored answers are cut into pieces of so many bytes, which every store can hold."""
+
+MOST_PARTS = 1 << 12
+"""An answer has fewer pieces than this: piece p of the answer to entry n is kept at place n · `MOST_PARTS` + p."""
 
 Row = tuple[int, str, str]
 """A row of the journal: number, text, hash."""
@@ -40,20 +44,30 @@ MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
             "FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()",
         ),
     },
+    # Answers were kept under their SHA-256. A number that grows is found as well, and is written much faster.
+    {"all": ("CREATE TABLE ledger_answer (place {integer} PRIMARY KEY, content {bytes} NOT NULL)",)},
 )
 """Version n of the schema is reached by the first n of these. They are only ever added to."""
 
-
-_LAST = (
-    " UNION ALL SELECT '#' || number, hash FROM ledger_journal WHERE number = (SELECT max(number) FROM ledger_journal)"
-)
+REMADE = 3
+"""What older versions of the schema kept beside the journal is made anew from it."""
 
 
+@lru_cache
 def _select(count: int) -> str:
     """A query for so many records."""
     return f"SELECT key, value FROM ledger_state WHERE key IN ({', '.join('?' * count)})"
 
 
+@lru_cache
+def _ends(count: int) -> str:
+    """A query for one row: so many records, then the number and the hash of the last entry."""
+    last = "FROM ledger_journal ORDER BY number DESC LIMIT 1"
+    records = "(SELECT value FROM ledger_state WHERE key = ?), " * count
+    return f"SELECT {records}(SELECT number {last}), (SELECT hash {last})"
+
+
+@lru_cache
 def _upsert(count: int) -> str:
     """A statement that writes so many records."""
     pairs = ", ".join(["(?, ?)"] * count)
@@ -85,15 +99,13 @@ class Session(ABC):
         wanted = list(keys)
         return dict(self.rows(_select(len(wanted)), wanted))
 
-    def ends(self, keys: Sequence[str]) -> Any:
-        """A query for the records under some keys and, under the key ``#number``, the hash of the last entry."""
-        return self.rows(_select(len(keys)) + _LAST, keys)
+    def begin(self, keys: Sequence[str]) -> Sequence[Any]:
+        """The records under some keys, then the number and hash of the last entry, as they stand when writing begins.
 
-    def begin(self, keys: Sequence[str]) -> tuple[dict[str, str], tuple[int, str] | None]:
-        """The records under some keys, and the number and hash of the last entry, as they stand when writing begins."""
-        found = dict(self.ends(keys))
-        last = next((key for key in found if key.startswith("#")), None)
-        return found, None if last is None else (int(last[1:]), found.pop(last))
+        None stands for what is not there.
+        """
+        (found,) = self.rows(_ends(len(keys)), keys)
+        return found  # type: ignore[no-any-return]
 
     def all_state(self) -> Iterator[tuple[str, str]]:
         yield from self.rows("SELECT key, value FROM ledger_state")
@@ -113,21 +125,30 @@ class Session(ABC):
         found = self.rows("SELECT number, entry, hash FROM ledger_journal WHERE number = ?", (number,))
         return next(iter(found), None)
 
-    def bundle(self, digest: str) -> bytes:
-        """A stored answer; empty where there is none, or where something else stands in its place."""
-        statement = "SELECT content FROM ledger_bundle WHERE digest = ? ORDER BY part"
-        parts = [content for (content,) in self.rows(statement, (digest,))]
+    def answer(self, number: int) -> bytes:
+        """The stored answer to an entry; empty where there is none, or where something else stands in its place."""
+        statement = "SELECT content FROM ledger_answer WHERE place >= ? AND place < ? ORDER BY place"
+        found = self.rows(statement, (number * MOST_PARTS, (number + 1) * MOST_PARTS))
+        parts = [content for (content,) in found]
         return b"".join(parts) if all(isinstance(part, bytes) for part in parts) else b""
 
-    def append(self, row: Row, state: Mapping[str, str], bundle: tuple[str, bytes] | None = None) -> None:
-        """Add an entry, what it does to the state, and the answer that it commits."""
+    def answered(self) -> set[int]:
+        """The entries to which there is an answer."""
+        return {place // MOST_PARTS for (place,) in self.rows("SELECT place FROM ledger_answer")}
+
+    def append(self, row: Row, state: Sequence[str], answer: tuple[int, bytes] | None = None) -> None:
+        """Add an entry, the records that it changes (key, value, key, value, …), and the answer that it commits."""
         self.write("INSERT INTO ledger_journal (number, entry, hash) VALUES (?, ?, ?)", row)
-        self.write(_upsert(len(state)), [*chain(*state.items())])
-        if bundle is not None:
-            digest, content = bundle
-            insert = "INSERT INTO ledger_bundle (digest, part, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-            for part, start in enumerate(range(0, max(1, len(content)), CHUNK)):
-                self.write(insert, (digest, part, content[start : start + CHUNK]))
+        self.write(_upsert(len(state) // 2), state)
+        if answer is not None:
+            number, content = answer
+            places = count(number * MOST_PARTS)
+            for place, start in zip(places, range(0, max(1, len(content)), CHUNK), strict=False):
+                piece = content[start : start + CHUNK] if len(content) > CHUNK else content
+                self.write("INSERT INTO ledger_answer (place, content) VALUES (?, ?)", (place, piece))
+
+
+Remake = Callable[[Session], None]
 
 
 class Store(ABC):
@@ -160,8 +181,8 @@ class Store(ABC):
         """The version of the schema that is there, 0 for none."""
 
     @abstractmethod
-    def migrate(self) -> None:
-        """Bring the schema to the newest version."""
+    def migrate(self, remake: Remake) -> None:
+        """Bring the schema to the newest version, and with ``remake`` what is kept beside the journal."""
 
     @contextmanager
     def connection(self) -> Iterator[Any]:
@@ -178,18 +199,23 @@ class Store(ABC):
         self._keep(one)
 
     def _keep(self, one: Connection) -> None:
-        with self._lock:
-            self._idle.append(one)
+        self._idle.append(one)
 
     def _take(self) -> Connection:
+        if self._process != os.getpid():
+            self._abandon()
+        try:
+            # One step, so that no two threads take the same.
+            return self._idle.pop()
+        except IndexError:
+            return self.connect()
+
+    def _abandon(self) -> None:
+        """Connections made before a fork belong to the parent: using or closing them here would harm it."""
         with self._lock:
             if self._process != os.getpid():
-                # Connections made before a fork belong to the parent: using or closing them here would harm it.
                 _ABANDONED.extend(self._idle)
                 self._idle, self._process = [], os.getpid()
-            if self._idle:
-                return self._idle.pop()
-        return self.connect()
 
     def _discard(self, one: Connection) -> None:
         try:
@@ -199,13 +225,12 @@ class Store(ABC):
 
     def close(self) -> None:
         """Close all idle connections."""
-        with self._lock:
-            idle, self._idle = self._idle, []
+        idle, self._idle = self._idle, []
         if self._process == os.getpid():
             for one in idle:
                 one.close()
 
-    def check_schema(self) -> None:
+    def check_schema(self, remake: Remake) -> None:
         """Refuse what is no ledger or a newer one; bring an older one up to date."""
         version = self.schema_version()
         if version == 0:
@@ -216,7 +241,7 @@ class Store(ABC):
                 "use a newer Margrave"
             )
         if version < len(MIGRATIONS):
-            self.migrate()
+            self.migrate(remake)
 
     def migrations(self, version: int) -> Iterator[str]:
         """The statements from a version of the schema to the newest."""

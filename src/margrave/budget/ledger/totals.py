@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from margrave.budget.accountant import compose, rho_within
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
@@ -20,21 +20,20 @@ _COARSE = 1 << 256
 _ZERO = Fraction(0)
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """The sums of some charges from which any composition follows.
 
     ``epsilon`` and ``squares`` are Σε and Σε² of the pure ones, ``rho`` is Σρ of the zCDP ones, ``approx`` and
-    ``delta`` are Σε and Σδ of the (ε, δ) ones. ``pure`` says how often each pure ε, as text, was spent, or is None once
-    there were too many different ones.
+    ``delta`` are Σε and Σδ of the (ε, δ) ones. ``pure`` says how often each pure ε, as text and in
+    order, was spent, or is None once there were too many different ones.
     """
 
-    pure: Mapping[str, int] | None = field(default_factory=dict, hash=False)
-    epsilon: Fraction = _ZERO
-    squares: Fraction = _ZERO
-    rho: Fraction = _ZERO
     approx: Fraction = _ZERO
     delta: Fraction = _ZERO
+    epsilon: Fraction = _ZERO
+    pure: Mapping[str, int] | None = MappingProxyType({})
+    rho: Fraction = _ZERO
+    squares: Fraction = _ZERO
 
     @property
     def empty(self) -> bool:
@@ -42,39 +41,34 @@ class Totals:
 
     def plus(self, cost: Budget, times: int = 1) -> Totals:
         """The totals with one more charge; with ``times`` = -1, with one less."""
-        match cost:
-            case PureDP(epsilon):
-                square = epsilon * epsilon
-                return Totals(
-                    _counted(self.pure, str(epsilon), times),
-                    _short(self.epsilon + (epsilon if times == 1 else times * epsilon)),
-                    _short(self.squares + (square if times == 1 else times * square)),
-                    self.rho,
-                    self.approx,
-                    self.delta,
-                )
-            case ZCDP(rho):
-                return replace(self, rho=_short(self.rho + times * rho))
-            case ApproxDP(epsilon, delta):
-                approx, delta = _short(self.approx + times * epsilon), _short(self.delta + times * delta)
-                return replace(self, approx=approx, delta=delta)
+        if isinstance(cost, PureDP):
+            above, below = cost.epsilon.as_integer_ratio()
+            pure = _counted(self.pure, str(cost.epsilon), times)
+            epsilon = _plus(self.epsilon, times * above, below)
+            squares = _plus(self.squares, times * above * above, below * below)
+            return Totals(self.approx, self.delta, epsilon, pure, self.rho, squares)
+        if isinstance(cost, ZCDP):
+            above, below = cost.rho.as_integer_ratio()
+            return self._replace(rho=_plus(self.rho, times * above, below))
+        approx = _short(self.approx + times * cost.epsilon)
+        return self._replace(approx=approx, delta=_short(self.delta + times * cost.delta))
 
     def minus(self, cost: Budget) -> Totals:
         """The totals without a charge that was taken back."""
         return self.plus(cost, -1)
 
     def to_json(self) -> dict[str, Any]:
-        numbers = {name: str(getattr(self, name)) for name in _SUMS if getattr(self, name)}
-        if self.pure is None:
-            return numbers | {"pure": None}
-        if self.pure:
-            return numbers | {"pure": self.pure}
-        return numbers
+        """What is not zero, in the order of the alphabet, as the fields are."""
+        return {
+            name: value if name == "pure" else str(value)
+            for name, value in zip(self._fields, self, strict=True)
+            if value or value is None
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Totals:
         numbers = {name: _fraction(value[name]) for name in _SUMS if name in value}
-        return cls(value.get("pure", {}), **numbers)
+        return cls(pure=value.get("pure", {}), **numbers)
 
 
 _SUMS = ("epsilon", "squares", "rho", "approx", "delta")
@@ -83,11 +77,19 @@ _SUMS = ("epsilon", "squares", "rho", "approx", "delta")
 def _counted(pure: Mapping[str, int] | None, epsilon: str, times: int) -> Mapping[str, int] | None:
     if pure is None:
         return None
-    found = dict(pure)
-    found[epsilon] = found.get(epsilon, 0) + times
+    found = {**pure, epsilon: pure.get(epsilon, 0) + times}
     if found[epsilon] <= 0:
         del found[epsilon]
+    elif len(found) > len(pure):
+        found = dict(sorted(found.items()))
     return found if len(found) <= MOST_KINDS else None
+
+
+def _plus(total: Fraction, above: int, below: int) -> Fraction:
+    """The total and ``above / below``, in whole numbers, which takes half as long as to add two fractions."""
+    if total.denominator == below:
+        return _short(Fraction(total.numerator + above, below))
+    return _short(Fraction(total.numerator * below + above * total.denominator, below * total.denominator))
 
 
 def _short(number: Fraction) -> Fraction:

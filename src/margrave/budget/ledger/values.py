@@ -139,7 +139,8 @@ class Request:
     """One question to a data set. What it costs depends on nothing else.
 
     ``question`` is the SHA-256 of all that determines the answers' distribution and form; ``mechanisms`` and ``exact``
-    say, for the public statement, what is measured with which noise and which tables are published without any.
+    say, for the public statement, what is measured with which noise and which tables are published without any;
+    ``disclosed`` which public facts are published exactly, without any protection.
     ``id`` makes a retry the same request; without one, the same account's unfinished request with the same question
     is taken up again.
     """
@@ -153,6 +154,7 @@ class Request:
     title: str = ""
     mechanisms: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     exact: tuple[tuple[str, ...], ...] = ()
+    disclosed: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
 
     def __post_init__(self) -> None:
         check_account_name("the account", self.account)

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from margrave.budget.ledger.journal import Entry
-from margrave.budget.ledger.ledger import Ledger, chain
+from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_budget
+from margrave.budget.ledger.replay import chain
 from margrave.budget.ledger.rules import need_dataset, need_members, need_pool
 from margrave.budget.ledger.totals import epsilon_at, together
 from margrave.budget.ledger.values import Notion
@@ -156,7 +157,9 @@ class Statement:
                 yield one["title"]
             for mechanism in one["mechanisms"]:
                 yield f"- {_mechanism_words(mechanism)}"
-            for margin in one["exact"]:
+            for fact in one.get("disclosed", ()):
+                yield f"- {_fact_words(fact)}"
+            for margin in one["exact"] if "disclosed" not in one else ():
                 yield f"- {_table(margin)}: exact, no noise: the same in all neighbours"
             if one["release"]:
                 yield f"- the SHA-256 of its release.json is {one['release']}"
@@ -166,6 +169,14 @@ class Statement:
 
 def _table(margin: Iterable[str]) -> str:
     return ", ".join(margin) or "the total"
+
+
+def _fact_words(value: Mapping[str, Any]) -> str:
+    """One public fact, in words."""
+    margin, cell = value["margin"], value.get("cell")
+    named = _table(margin if cell is None else [f"{n}={v}" for n, v in zip(margin, cell, strict=True)])
+    where = "as the spec gives it" if value.get("source") == "spec" else "as counted in the data"
+    return f"{named}: disclosed exactly, {where}; not protected"
 
 
 def _mechanism_words(value: Mapping[str, Any]) -> str:
@@ -190,14 +201,17 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         versions = tuple(need_dataset(view, one) for one in members.versions)
         pool, tip = need_pool(view, pool_name), view.get(Tip)
         assert tip is not None
-        reserved = [
-            one for one, _ in chain(session) if one.kind == "reserve" and one.body["dataset"] in members.versions
-        ]
-        requests = [_request_json(one, view.get(Asked, one.body["request"])) for one in reserved]
+        reserved, releases = [], {}
+        for one, _ in chain(session):
+            if one.kind == "reserve" and one.body["dataset"] in members.versions:
+                reserved.append(one)
+            elif one.kind == "commit":
+                releases[one.body["request"]] = one.body["release"]
+        requests = [_request_json(one, view.get(Asked, one.body["request"]), releases) for one in reserved]
     return Statement(pool, versions, tuple(requests), tip.ledger, tip.number, tip.hash)
 
 
-def _request_json(entry: Entry, asked: Asked | None) -> dict[str, Any]:
+def _request_json(entry: Entry, asked: Asked | None, releases: Mapping[str, str]) -> dict[str, Any]:
     assert asked is not None
     body = entry.body
     status = {"reserved": "charged, not answered", "committed": "released", "void": "given up"}[asked.status]
@@ -210,5 +224,6 @@ def _request_json(entry: Entry, asked: Asked | None) -> dict[str, Any]:
         "cost": body["cost"],
         "mechanisms": body["mechanisms"],
         "exact": body["exact"],
-        "release": asked.release,
+        **({"disclosed": body["disclosed"]} if "disclosed" in body else {}),
+        "release": releases.get(asked.id),
     }

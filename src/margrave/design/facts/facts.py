@@ -65,7 +65,8 @@ class Facts:
             codes = {name: self.domain[name].code(value) for name, value in zip(margin, cell, strict=True)}
             found.setdefault(kept, set()).add(tuple(codes[name] for name in kept))
         margins |= {margin for margin, known in found.items() if len(known) == self.domain.cells(margin)}
-        whole = maximal(margins)
+        place = self.domain.position
+        whole = tuple(sorted(maximal(margins), key=lambda margin: (len(margin), tuple(map(place, margin)))))
         loose = {
             margin: frozenset(known)
             for margin, known in found.items()

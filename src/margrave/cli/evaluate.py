@@ -1,0 +1,68 @@
+"""``margrave evaluate``: releases compared with the truth, for data that is not confidential."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from margrave.cli.commands import DataPath
+from margrave.cli.plans import SpecPath
+from margrave.cli.terminal import notice, print_json, print_table, progress
+
+
+def evaluate(
+    spec: SpecPath,
+    data: DataPath = None,
+    budgets: Annotated[str, typer.Option(help="Budgets to compare: ε, or ρ if the spec has that.")] = "0.1,0.5,1,2",
+    strategies: Annotated[str, typer.Option(help="Strategies to compare.")] = "auto",
+    methods: Annotated[str, typer.Option(help="Methods of non-negativity; none is unbiased.")] = "auto,none",
+    runs: Annotated[int, typer.Option(min=1, help="How many releases of each kind.")] = 10,
+    seed: Annotated[str, typer.Option(help="Where the noise comes from: the same seed, the same numbers.")] = "1",
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Write tables, plots and a page to a new folder.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the errors as CSV.")] = False,
+) -> None:
+    """Compare releases with the truth: error, forecast and risk at several budgets. Not for confidential data."""
+    from margrave.budget.units import exact_number
+    from margrave.design.spec import Spec
+    from margrave.errors import UsageError
+    from margrave.publish.writing import check_target
+    from margrave.study import evaluate_page as pages
+    from margrave.study.evaluate import Question
+    from margrave.study.evaluate import evaluate as compare
+
+    if as_json and as_csv:
+        raise UsageError("give --json or --csv, not both")
+    if to is not None:
+        check_target(to)
+    question = Question(
+        budgets=tuple(exact_number(part) for part in _parts(budgets)),
+        strategies=_parts(strategies),  # type: ignore[arg-type]
+        methods=_parts(methods),  # type: ignore[arg-type]
+        runs=runs,
+        seed=seed,
+    )
+    with progress("Releasing") as update:
+        found = compare(Spec.load(spec), question, data, progress=update)
+    notice("NOT PRIVATE: exact tables are compared with, and the noise comes from a seed.")
+    if as_json:
+        print_json(found.as_dict())
+    elif as_csv:
+        typer.echo(found.errors_frame().to_csv(index=False, lineterminator="\n"), nl=False)
+    else:
+        print_table(pages.ERROR_HEADERS, pages.error_rows(found), f"Error of each table, {runs} runs")
+        print_table(pages.RISK_HEADERS, pages.risk_rows(found), "Risk and utility: small cells of the full table")
+        typer.echo(pages.exact_sentence(found))
+    if to is not None:
+        plotted = pages.write(found, to)
+        notice(
+            f"Written to {to}: {'open' if plotted else 'without plots, for want of matplotlib:'} {to / 'index.html'}"
+        )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

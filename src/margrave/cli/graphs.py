@@ -1,0 +1,101 @@
+"""``margrave graph``: the edges of a graph, with public degrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from margrave.design.graphs.plan import GraphPlan
+
+app = typer.Typer(
+    name="graph",
+    help="Release a graph: edges by the groups of their ends, and a simple graph, given public degrees.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+SpecPath = Annotated[Path, typer.Argument(help="The public spec of the graph, a TOML file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+@app.command()
+def plan(spec: SpecPath, as_json: AsJson = False) -> None:
+    """Show cost, noise and expected error of a graph release. Opens no data."""
+    from margrave import pipeline
+
+    found = pipeline.plan_graph(spec)
+    if as_json:
+        print_json(_plan_json(found))
+    else:
+        _show(found)
+
+
+@app.command()
+def release(
+    spec: SpecPath,
+    data: Annotated[
+        str | None, typer.Option("--data", help="The edges, if not those named in the spec.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Write a new folder, or a new .zip file.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Spend the budget once and publish the block table and a simple graph with the public degrees."""
+    from margrave import pipeline
+    from margrave.publish.writing import check_target
+
+    if to is not None:
+        check_target(to)
+    with progress("Measuring") as update:
+        out = pipeline.release_graph(spec, data, seed=seed, progress=update)
+    if not out.private:
+        notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
+    if to is not None:
+        out.save(to)
+        notice(f"Written to {to}.")
+    elif as_json:
+        edges = None if out.nearest is None else out.edges().to_dict(orient="records")
+        print_json(out.manifest() | {"blocks": out.blocks().to_dict(orient="records"), "edges": edges})
+    else:
+        print_frame(out.blocks(), "edges by the groups of their ends")
+        if out.nearest is not None:
+            notice(f"A simple graph of {int(out.nearest.edges.sum())} edges goes with it: write it with --out.")
+
+
+def _show(found: GraphPlan) -> None:
+    from margrave.design.describe import number
+
+    spec = found.spec
+    heading(f"Plan: {len(spec.nodes)} nodes, {len(spec.nodes.groups)} groups, cost {found.cost}")
+    rows = [("edges of each block", f"±{number(2 * found.block_noise.variance**0.5)}")]
+    if found.right_pairs is not None:
+        rows.append(("edge or no edge, each pair", f"right with probability {found.right_pairs:.3f}"))
+    print_table(("what", "noise (two standard errors)"), rows)
+    for sentence in found.words():
+        typer.echo(sentence)
+    for warning in found.warnings:
+        notice(f"Warning: {warning}.")
+
+
+def _plan_json(found: GraphPlan) -> dict[str, Any]:
+    from margrave.publish.graphs import events_json, facts_json
+
+    return {
+        "cost": found.cost.as_dict(),
+        "sensitivity": found.sensitivity,
+        "events": events_json(found),
+        "facts": facts_json(found),
+        "block_std_error": found.block_noise.variance**0.5,
+        "pair_right_probability": found.right_pairs,
+        "words": list(found.words()),
+        "warnings": list(found.warnings),
+    }

@@ -1,0 +1,234 @@
+"""Records fitted to noisy margins: non-negative, whole and consistent tables of any number of attributes.
+
+The records fluctuate at a temperature that falls. Each value of each record is drawn anew, again and again, with
+probability ∝ q exp(−misfit/τ), where q are the noisy one-way shares: at a high temperature τ the attributes are
+independent, at a low one the records follow the noise. In between lies the temperature of the least estimated error
+(:mod:`margrave.reconstruct.records.risk`). The records that are published are those nearest to the mean of its states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Margin
+from margrave.design.limits import (
+    FREEZE_READS,
+    RECORD_FREEZES,
+    RECORD_SETTLES,
+    RECORD_STATES,
+    SETTLE_READS,
+    STATE_READS,
+    sweeps,
+)
+from margrave.noise import Generator
+from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.records.energy import Energy, energy
+from margrave.reconstruct.records.layout import tables
+from margrave.reconstruct.records.risk import Fluctuation, Judge, judge
+from margrave.reconstruct.records.start import first_records, shares
+from margrave.reconstruct.records.variables import Codes, Variables
+from margrave.reconstruct.records.zeros import Zeros
+
+Floats = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+HOTTEST, COLDEST = 1.0, 2.0**-20
+_SLIGHT = 0.01
+"""Sweeps without temperature end where one improves the misfit by less than this share."""
+_BLOCK = 1 << 12
+"""Records between two looks at whether to stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Records and how they came about.
+
+    ``codes``: a row for each record, a column for each attribute. ``chi_squared``: for each wanted table the misfit of
+    the records in units of the noise, and ``freedoms`` what noise alone would make of it. ``finished``: whether the
+    fit came to its end.
+    """
+
+    codes: Codes
+    temperature: float
+    chi_squared: dict[Margin, float]
+    freedoms: dict[Margin, float]
+    finished: bool
+
+    def misfits(self) -> dict[Margin, float]:
+        """For each wanted table χ² for each degree of freedom: 1 is what noise alone explains."""
+        return {margin: self.chi_squared[margin] / max(self.freedoms[margin], 1.0) for margin in self.freedoms}
+
+    def summary(self) -> str:
+        """The misfit of all tables in a line."""
+        found = sorted(self.misfits().items(), key=lambda pair: pair[1])
+        if not found:
+            return "no table to fit"
+        (best, low), (worst, high) = found[0], found[-1]
+        middle = found[len(found) // 2][1]
+        return (
+            f"misfit of a table in units of its noise: median {middle:.3g}, "
+            f"least {low:.3g} ({', '.join(best)}), largest {high:.3g} ({', '.join(worst)})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The records at the end of a temperature, the mean of its states, and the estimated error of that."""
+
+    codes: Codes
+    mean: Floats
+    temperature: float
+    error: float
+
+
+class Sampler:
+    """Records that fluctuate: ``codes`` has a row for each record and a column for each variable."""
+
+    def __init__(self, codes: Codes, misfit: Energy, zeros: Zeros, seed: np.uint64) -> None:
+        self.codes = codes
+        self._energy, self._zeros = misfit, zeros
+        self._curves = misfit.entry_curves
+        self._state = np.array([seed], dtype=np.uint64)
+
+    @property
+    def work(self) -> int:
+        """How many numbers one sweep reads."""
+        layout = self._energy.tables.layout
+        return len(self.codes) * int((np.diff(layout.first) * layout.sizes).sum())
+
+    def counts(self) -> Floats:
+        """The counts of all tables."""
+        from margrave.reconstruct.records import kernel
+
+        counts = np.zeros(self._energy.tables.size, dtype=np.int64)
+        kernel.count(self.codes, self._energy.tables.layout, counts)
+        return counts.astype(np.float64)
+
+    def sweep(self, pulls: Floats, temperature: float) -> tuple[int, float]:
+        """Choose each value anew; how many changed, and how the misfit did."""
+        from margrave.reconstruct.records import kernel
+
+        layout, slope = self._energy.tables.layout, self._energy.slopes(self.counts(), pulls)
+        changed, gained = 0, 0.0
+        for begin in range(0, len(self.codes), _BLOCK):
+            block = self.codes[begin : begin + _BLOCK]
+            some, gain = kernel.sweep(block, layout, self._zeros, slope, self._curves, temperature, self._state)
+            changed, gained = changed + some, gained + gain
+        return changed, gained
+
+    def freeze(self, mean: Floats) -> Floats:
+        """Bring the records as near to some tables as changes of single values can; the misfit after each sweep."""
+        energy = self._energy
+        pulls = np.repeat(energy.curves, energy.tables.cells) * mean
+        left = [_distance(energy, self.counts(), mean)]
+        for _ in range(sweeps(RECORD_FREEZES, FREEZE_READS, self.work)):
+            changed, gained = self.sweep(pulls, 0.0)
+            left.append(left[-1] + gained)
+            if not changed or -gained < _SLIGHT * left[-1]:
+                break
+        return np.array(left)
+
+
+def _distance(misfit: Energy, counts: Floats, mean: Floats) -> float:
+    return 0.5 * float((misfit.tables.squares(counts - mean) / misfit.variances).sum())
+
+
+def fit_records(
+    estimates: Estimates,
+    wanted: Sequence[Margin],
+    found: Variables,
+    zeros: Zeros,
+    *,
+    seed: str,
+    temperature: float | None = None,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> Fitted:
+    """As many records as the estimated total says, fitted to all residuals at the temperature best for wanted tables.
+
+    ``temperature``: fit at this one instead of looking for the best. ``keep``: an interruption from the keyboard ends
+    the fit with what it has reached, instead of being raised. ``progress`` is told the misfit for each degree of
+    freedom.
+    """
+    margins = [margin for margin in estimates.values if margin]
+    misfit = energy(estimates, tables(found, margins))
+    count, generator = round(estimates.total), Generator.seeded(f"records {seed}")
+    base = shares(estimates, found, count)
+    sampler = Sampler(first_records(base, count, zeros, generator), misfit, zeros, generator.words(1)[0])
+    search = Search(sampler, misfit, judge(misfit, estimates.domain, wanted), _favour(misfit, found, base), progress)
+    finished = True
+    try:
+        if margins and count:
+            search.cool() if temperature is None else search.hold(temperature)
+            sampler.codes = search.best.codes
+            sampler.freeze(search.best.mean)
+    except KeyboardInterrupt:
+        if not keep:
+            raise
+        finished = False
+    chi_squared, freedoms = search.jury.chi_squared(sampler.counts())
+    return Fitted(
+        found.attributes(sampler.codes),
+        search.best.temperature,
+        dict(zip(wanted, chi_squared.tolist(), strict=True)),
+        dict(zip(wanted, freedoms.tolist(), strict=True)),
+        finished,
+    )
+
+
+def _favour(misfit: Energy, found: Variables, base: Sequence[Floats]) -> Floats:
+    """The logarithm of the shares of the variables at the cells of their one-way tables."""
+    favour = np.zeros(misfit.tables.size)
+    position = {margin: index for index, margin in enumerate(misfit.tables.margins)}
+    for name, share in zip(found.names, base, strict=True):
+        if (name,) in position:
+            misfit.tables.part(favour, position[(name,)])[:] = np.log(share)
+    return favour
+
+
+class Search:
+    """Looks for the temperature of the least estimated error. ``best``: where that is so far."""
+
+    def __init__(
+        self, sampler: Sampler, misfit: Energy, jury: Judge, favour: Floats, progress: Progress | None
+    ) -> None:
+        self.sampler, self.misfit, self.jury = sampler, misfit, jury
+        self._favour, self._progress = favour, progress
+        self._settle = sweeps(RECORD_SETTLES, SETTLE_READS, sampler.work)
+        self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
+        self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
+
+    def cool(self) -> None:
+        """From the hottest temperature downwards, by halves, until the estimated error no longer falls."""
+        temperature = HOTTEST
+        while temperature >= COLDEST:
+            state = self._stay(temperature)
+            if state.error >= self.best.error:
+                break
+            self.best = state
+            temperature /= 2
+
+    def hold(self, temperature: float) -> None:
+        """Straight to a temperature that is known to be good."""
+        for hotter in (8, 4, 2):
+            self._sweeps(hotter * temperature, self._settle)
+        self.best = self._stay(temperature)
+
+    def _sweeps(self, temperature: float, count: int) -> None:
+        for _ in range(count):
+            self.sampler.sweep(self.misfit.pulls + temperature * self._favour, temperature)
+
+    def _stay(self, temperature: float) -> _State:
+        self._sweeps(temperature, self._settle)
+        seen = Fluctuation(self.misfit)
+        for _ in range(self._states):
+            self._sweeps(temperature, 1)
+            seen.add(self.sampler.counts())
+        if self._progress is not None:
+            misfits = self.misfit.misfits(seen.mean) / self.misfit.variances
+            self._progress(float(misfits.sum() / self.misfit.freedoms.sum()))
+        return _State(self.sampler.codes.copy(), seen.mean, temperature, self.jury.error(seen, temperature))

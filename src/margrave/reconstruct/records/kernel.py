@@ -1,0 +1,131 @@
+"""The compiled inner loops. It needs numba, so it is imported only where records are about to be fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from margrave.reconstruct.records.layout import Layout
+from margrave.reconstruct.records.zeros import Zeros
+
+Floats = NDArray[np.float64]
+Codes = NDArray[Any]
+State = NDArray[np.uint64]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """The function, compiled when it is first called."""
+    return cast(F, njit(function))
+
+
+@compiled
+def _uniform(state: State) -> float:
+    """The next number in [0, 1) of a splitmix stream."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    word = state[0]
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    word = word ^ (word >> np.uint64(31))
+    return float(word >> np.uint64(11)) / 9007199254740992.0
+
+
+@compiled
+def _chosen(score: Floats, weight: Floats, size: int, now: int, temperature: float, state: State) -> int:
+    """A code with probability ∝ exp(−score / temperature); at temperature 0 the lowest, the present one among equals.
+
+    ``weight`` is room for ``size`` numbers.
+    """
+    best = now
+    for code in range(size):
+        if score[code] < score[best]:
+            best = code
+    if temperature == 0.0:
+        return best
+    total = 0.0
+    for code in range(size):
+        weight[code] = np.exp((score[best] - score[code]) / temperature)
+        total += weight[code]
+    left = _uniform(state) * total
+    for code in range(size):
+        left -= weight[code]
+        if left < 0.0:
+            return code
+    return best
+
+
+@compiled
+def _forbid(score: Floats, row: Codes, variable: int, size: int, zeros: Zeros) -> None:
+    """Give an infinite score to every code with which the record would match an impossible pattern."""
+    for index in range(zeros.first[variable], zeros.first[variable + 1]):
+        pattern = zeros.pattern[index]
+        own = 0
+        matched = True
+        for slot in range(zeros.slots[pattern], zeros.slots[pattern + 1]):
+            if zeros.variable[slot] == variable:
+                own = zeros.begin[slot]
+            elif not zeros.inside[zeros.begin[slot] + row[zeros.variable[slot]]]:
+                matched = False
+                break
+        if matched:
+            for code in range(size):
+                if zeros.inside[own + code]:
+                    score[code] = np.inf
+
+
+@compiled
+def sweep(
+    codes: Codes, layout: Layout, zeros: Zeros, slope: Floats, curve: Floats, temperature: float, state: State
+) -> tuple[int, float]:
+    """Choose every value of every record anew, given all others. Changes codes and slopes in place.
+
+    ``slope``: the derivative of the misfit by each cell; one more record in a cell adds ``curve`` of its entry to it.
+    Returns how many values changed, and by how much the misfit did.
+    """
+    score, weight = np.empty(layout.sizes.max()), np.empty(layout.sizes.max())
+    place = np.empty((layout.first[1:] - layout.first[:-1]).max(), np.int64)
+    changed, gained = 0, 0.0
+    for record in range(len(codes)):
+        row = codes[record]
+        for variable in range(len(layout.sizes)):
+            size, now, start = layout.sizes[variable], int(row[variable]), layout.first[variable]
+            if size == 1:
+                continue
+            score[:size] = 0.0
+            for entry in range(start, layout.first[variable + 1]):
+                cell = layout.where[entry]
+                for slot in range(layout.others[entry]):
+                    cell += layout.step[layout.other_begin[entry, slot] + row[layout.other[entry, slot]]]
+                place[entry - start] = cell
+                steps = layout.step[layout.begin[entry] : layout.begin[entry] + size]
+                # The record is taken out first, so that every code is compared from the same state.
+                slope[cell + steps[now]] -= curve[entry]
+                for code in range(size):
+                    score[code] += slope[cell + steps[code]]
+            _forbid(score, row, variable, size, zeros)
+            code = _chosen(score, weight, size, now, temperature, state)
+            if code != now:
+                changed += 1
+                gained += score[code] - score[now]
+                row[variable] = code
+            for entry in range(start, layout.first[variable + 1]):
+                slope[place[entry - start] + layout.step[layout.begin[entry] + code]] += curve[entry]
+    return changed, gained
+
+
+@compiled
+def count(codes: Codes, layout: Layout, counts: NDArray[np.int64]) -> None:
+    """Add the records to the counts of all tables."""
+    for table in range(len(layout.entry)):
+        entry = layout.entry[table]
+        own = layout.owner[entry]
+        for record in range(len(codes)):
+            row = codes[record]
+            cell = layout.where[entry] + layout.step[layout.begin[entry] + row[own]]
+            for slot in range(layout.others[entry]):
+                cell += layout.step[layout.other_begin[entry, slot] + row[layout.other[entry, slot]]]
+            counts[cell] += 1

@@ -1,0 +1,15 @@
+"""The study of Yang, Fienberg and Rinaldo (2012) again, on their four tables, with the answer to it beside it.
+
+X. Yang, S. E. Fienberg, A. Rinaldo: Differential Privacy for Protecting Multi-dimensional Contingency Table Data:
+Extensions and Applications. Journal of Privacy and Confidentiality 4 (1), 2012. "The paper" here means this one.
+
+    subjects     the four tables with their models
+    contenders   four algorithms that release them
+    runs         one release, measured against the truth
+    journal      results on disk, so that a killed study goes on
+    reproduce    all runs, on all cores; then figures and page
+    summary      means, deviations, ratios, and from which ε on a table is usable
+    printed      every printed number beside the recomputed one
+    figures      the plots
+    page         one page with all of it
+"""

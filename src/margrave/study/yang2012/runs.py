@@ -1,0 +1,89 @@
+"""One run: a table released once by one contender, and how far it is from the truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+
+from margrave.algebra.table import Table
+from margrave.budget.units import exact_number, exact_text
+from margrave.score.loglinear import fit
+from margrave.score.measures import l1_distance, l2_distance, margin_errors
+from margrave.study.yang2012.contenders import CONTENDERS, outcome
+from margrave.study.yang2012.subjects import TABLES, Subject, subject
+
+BLOCK = 5
+"""Runs that one task does: short enough to stop soon, long enough that handing out work costs nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run measured.
+
+    ``size``: the released sample size. ``largest`` and ``mean``: L1 between true and released wanted tables, in
+    records. ``g2``, ``p_value``: the model's test on the released table. ``l1``, ``l2``: between the fitted
+    probabilities of truth and release. ``bound``: the optimum b, or None. An empty release has no fit: it is read as
+    the uniform distribution, with ``g2`` and ``p_value`` zero.
+    """
+
+    size: int
+    largest: float
+    mean: float
+    g2: float
+    p_value: float
+    l1: float
+    l2: float
+    bound: float | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some runs of one contender on one table at one ε, a text that names it exactly."""
+
+    table: str
+    contender: str
+    epsilon: str
+    start: int
+    count: int
+
+
+def tasks(epsilons: tuple[Fraction, ...], runs: int) -> list[Task]:
+    """All work, in blocks. The first runs of everything come first, so that an early look is at the whole grid."""
+    return [
+        Task(table, contender, exact_text(epsilon), start, min(BLOCK, runs - start))
+        for start in range(0, runs, BLOCK)
+        for contender in CONTENDERS
+        for table in TABLES
+        for epsilon in epsilons
+    ]
+
+
+def work(task: Task) -> tuple[Task, list[dict[str, float | None]]]:
+    """Do one task. Each run has a seed of its own, so results do not depend on blocks, order or processes."""
+    whose, epsilon = subject(task.table), exact_number(task.epsilon)
+    done = []
+    for run in range(task.start, task.start + task.count):
+        seed = f"yang2012/{task.table}/{task.contender}/{task.epsilon}/{run}"
+        found = outcome(task.contender, task.table, epsilon, seed)
+        done.append(asdict(measure(whose, found.table, found.bound)))
+    return task, done
+
+
+def measure(whose: Subject, released: Table, bound: float | None = None) -> Run:
+    """Compare a released table with the truth."""
+    errors = margin_errors(whose.margins(whose.truth), whose.margins(released))
+    if released.total > 0:
+        fitted = fit(whose.model, released)
+        probabilities, g2, p_value = fitted.fitted, fitted.g2, fitted.p_value
+    else:
+        probabilities, g2, p_value = whose.uniform, 0.0, 0.0
+    return Run(
+        size=int(released.total),
+        largest=errors.largest,
+        mean=errors.mean,
+        g2=float(g2),
+        p_value=float(p_value),
+        l1=l1_distance(whose.fit.fitted, probabilities),
+        l2=l2_distance(whose.fit.fitted, probabilities),
+        bound=bound,
+    )
