@@ -72,3 +72,10 @@ def with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:
     lines = locate(text)
     placed = [replace(problem, line=line_of(problem.place, lines)) for problem in problems]
     return sorted(placed, key=lambda problem: problem.line or 0)
+
+
+def located(source: str | None, base: Path | None) -> str | None:
+    """A path, glob or URL of a spec, with a relative path made relative to the folder ``base``."""
+    if source is None or base is None or "://" in source:
+        return source
+    return str(base / source)

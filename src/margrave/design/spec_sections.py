@@ -24,6 +24,7 @@ from margrave.design.choices import (
     Rounding,
     Strategy,
 )
+from margrave.design.document import located
 from margrave.design.reader import Node, words
 from margrave.design.spec_attributes import Names
 from margrave.design.spec_public import Files, read_public
@@ -70,9 +71,7 @@ class DataSection:
     @property
     def location(self) -> str | None:
         """The source with a relative path made relative to ``base``."""
-        if self.source is None or self.base is None or "://" in self.source:
-            return self.source
-        return str(self.base / self.source)
+        return located(self.source, self.base)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from margrave.budget.units import ZCDP, ApproxDP, PureDP, exact_text
-from margrave.design.document import parse_text, public_text, with_lines
+from margrave.design.document import located, parse_text, public_text, with_lines
 from margrave.design.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.design.graphs.nodes import Given, Nodes, read_nodes
 from margrave.design.reader import Node
@@ -33,9 +33,7 @@ class GraphData:
     @property
     def location(self) -> str | None:
         """The source with a relative path made relative to ``base``."""
-        if self.source is None or self.base is None or "://" in self.source:
-            return self.source
-        return str(self.base / self.source)
+        return located(self.source, self.base)
 
 
 @dataclass(frozen=True)
