@@ -16,7 +16,7 @@ from margrave.errors import LedgerError, MargraveError, VerificationError
 
 WAIT = 60.0
 """Seconds to wait for another writer."""
-_SHORTEST, _LONGEST = 0.0005, 0.004
+_SHORTEST, _LONGEST = 0.002, 0.02
 _LOG_PAGES = 4000
 _FEW_FREE = "the disk is full: make room and try again; nothing was written"
 
