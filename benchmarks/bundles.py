@@ -21,6 +21,8 @@ from fractions import Fraction
 from math import comb
 from pathlib import Path
 
+from machine import header, peak, row
+
 STEPS = ("write", "read", "stream", "verify")
 
 
@@ -70,14 +72,6 @@ def verify(place: Path, attributes: int) -> None:
     verify(place)
 
 
-def peak() -> int:
-    """The most memory that this process has held, in bytes; not that of the process that started it."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise SystemExit("this system does not tell the peak memory of a process")
-
-
 def step(name: str, place: Path, attributes: int) -> dict[str, float]:
     """Runs one step in a process of its own."""
     command = [sys.executable, __file__, "--step", name, str(place), str(attributes)]
@@ -92,7 +86,6 @@ def one(attributes: int, folder: Path) -> dict[str, object]:
         steps = {name: step(name, place, attributes) for name in STEPS}
         files = [path for path in place.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        report = (place / "report.html").stat().st_size
     tables = sum(comb(attributes, ways) for ways in (1, 2, 3))
     cells = sum(comb(attributes, ways) * 10**ways for ways in (1, 2, 3))
     return {
@@ -101,24 +94,20 @@ def one(attributes: int, folder: Path) -> dict[str, object]:
         "cells": cells,
         "files": len(files),
         "bytes": size,
-        "report": report,
         "steps": steps,
     }
 
 
 def main(sizes: list[int], folder: Path) -> None:
+    print(header("attributes", "tables", "cells", "files", "step", "processor time", "µs a cell", "peak memory"))
     for attributes in sizes:
-        row = one(attributes, folder)
-        print(
-            f"d = {attributes}: {row['tables']:,} tables, {row['cells']:,} cells, {row['files']} files, "
-            f"{row['bytes'] / 1e6:,.1f} MB, report {row['report'] / 1e3:.0f} kB",
-            flush=True,
-        )
-        for name, found in row["steps"].items():
-            each = found["cpu"] / row["cells"] * 1e6
+        found = one(attributes, folder)
+        files = f"{found['files']} ({found['bytes'] / 1e6:,.0f} MB)"
+        for name, used in found["steps"].items():
+            each = used["cpu"] / found["cells"] * 1e6
+            size = (attributes, f"{found['tables']:,}", f"{found['cells']:,}", files)
             print(
-                f"  {name:8}{found['cpu']:9.2f} s cpu{each:9.3f} µs a cell{found['memory'] / 2**20:9.0f} MiB",
-                flush=True,
+                row(*size, name, f"{used['cpu']:.1f} s", f"{each:.3f}", f"{used['memory'] / 2**20:.0f} MiB"), flush=True
             )
 
 
@@ -132,4 +121,4 @@ if __name__ == "__main__":
         print(json.dumps({"cpu": time.process_time(), "memory": peak()}))
     else:
         where = Path(arguments[1]) if arguments[:1] == ["--folder"] else Path(tempfile.gettempdir())
-        main([int(text) for text in arguments if text.isdigit()] or [20, 30, 50, 100], where)
+        main([int(text) for text in arguments if text.isdigit()] or [20, 50, 100], where)

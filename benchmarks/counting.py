@@ -3,17 +3,17 @@
     python benchmarks/counting.py [--quick] [rows]
 
 The data has 15 categorical columns of 2 to 42 values, as skewed as those of the Adult census file and depending on
-each other through 50 kinds of people. Each side is a process of its own, and what is shown is the processor time of
-the whole process, user and system, imports included, and its peak memory. DuckDB's formulations are compared at a
-tenth of the rows, and all that come within a quarter of the best, so that chance does not decide, are run on all rows.
-Every process prints the sum of all squared counts, which must be the same. The whole takes more than ten minutes,
-nearly all of it DuckDB's; --quick takes a million rows and the formulation that was best before.
+each other through 50 kinds of people, and a column that says whose each record is. Each side is a process of its own,
+and what is shown is the processor time of the whole process, user and system, imports included, and its peak memory.
+DuckDB's formulations are compared at a tenth of the rows, and all that come within a quarter of the best, so that
+chance does not decide, are run on all rows. Beside them stands DuckDB with the tables that Margrave counts to sum all
+others from. Margrave counts all rows before and after DuckDB; ratios are to the slower. Every process gives the sum of
+all squared counts, which must be the same. --quick takes a million rows and the formulation that was best before.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +21,10 @@ import time
 from itertools import combinations
 from math import prod
 from pathlib import Path
+from statistics import linear_regression
+from typing import Any
+
+from machine import header, peak, row
 
 COLUMNS = {
     "age": (15, 0.13),
@@ -40,13 +44,15 @@ COLUMNS = {
     "income": (2, 0.76),
 }
 """For each column the number of its values and the share of the most common one."""
+PERSON, RECORDS = "person", 3
+"""The column of owners, each of whom has so many records on average; at most so many are counted."""
 
 FORMULATIONS = {
-    "a GROUP BY for each margin": ("each", 0),
-    "GROUPING SETS of 8": ("sets", 8),
-    "GROUPING SETS of 16": ("sets", 16),
-    "GROUPING SETS of 32": ("sets", 32),
-    "one GROUP BY, then sums": ("all", 0),
+    "a GROUP BY for each margin": ("each", "0"),
+    "GROUPING SETS of 8 margins": ("sets", "8"),
+    "GROUPING SETS of 16 margins": ("sets", "16"),
+    "GROUPING SETS of 32 margins": ("sets", "32"),
+    "one GROUP BY over all columns, then sums": ("all", "0"),
 }
 MARGINS = list(combinations(COLUMNS, 3))
 
@@ -64,7 +70,8 @@ def generate(path: Path, rows: int) -> None:
         laws[name] = np.append(share, (1 - share) * rest / rest.sum())
         typical[name] = rng.choice(size, 50, p=laws[name])
         order[name] = rng.permutation(size)
-    schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in COLUMNS])
+    columns = [(name, pa.dictionary(pa.int32(), pa.string())) for name in COLUMNS]
+    schema = pa.schema([*columns, (PERSON, pa.int64())])
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, rows, 1 << 20):
             count = min(1 << 20, rows - start)
@@ -75,99 +82,138 @@ def generate(path: Path, rows: int) -> None:
                 codes = order[name][np.where(rng.random(count) < 0.4, typical[name][kind], own)]
                 labels = pa.array([f"value {number}" for number in range(size)])
                 arrays.append(pa.DictionaryArray.from_arrays(codes.astype(np.int32), labels))
+            arrays.append(pa.array(rng.integers(0, rows // RECORDS, count)))
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def margrave(path: str) -> int:
+def margrave(path: str, **units: Any) -> int:
     """The sum of squared counts, by Margrave."""
     from margrave.design.codebook import Categories, Codebook, Entry
     from margrave.measure.count import count_margins
     from margrave.measure.sources import open_source
 
     entries = [Entry(name, Categories(tuple(f"value {n}" for n in range(size)))) for name, (size, _) in COLUMNS.items()]
-    counts = count_margins(open_source(path), Codebook(tuple(entries)), MARGINS)
+    counts = count_margins(open_source(path), Codebook(tuple(entries)), MARGINS, **units)
     return sum(int((table * table).sum()) for table in counts.values())
 
 
-def duckdb(path: str, how: str, batch: int) -> int:
+def covering() -> list[tuple[str, ...]]:
+    """The tables that Margrave counts, from which it sums all others."""
+    from margrave.algebra.cover import cover
+    from margrave.algebra.domain import Attribute, Domain
+
+    sizes = {name: tuple(map(str, range(size))) for name, (size, _) in COLUMNS.items()}
+    return list(cover(Domain(tuple(Attribute(name, values) for name, values in sizes.items())), MARGINS))
+
+
+def duckdb(path: str, how: str, detail: str) -> int:
     """The sum of squared counts, by DuckDB; each margin is fetched as an Arrow table."""
     import duckdb
-    import numpy as np
 
     connection = duckdb.connect()
-    source, amount = f"'{path}'", "count(*)"
-    queries = [f"select {', '.join(margin)}, {{}} as n from {{}} group by all" for margin in MARGINS]
-    if how == "all":
-        names = ", ".join(COLUMNS)
-        connection.execute(f"create temp table whole as select {names}, count(*) as c from '{path}' group by all")
-        source, amount = "whole", "sum(c)::bigint"
-    elif how == "sets":
-        queries = []
-        for start in range(0, len(MARGINS), batch):
-            part = MARGINS[start : start + batch]
-            names = [name for name in COLUMNS if any(name in margin for margin in part)]
-            sets = ", ".join(f"({', '.join(margin)})" for margin in part)
-            queries.append(f"select {', '.join(names)}, {{}} as n from {{}} group by grouping sets ({sets})")
-    total = 0
-    for query in queries:
-        stream = connection.sql(query.format(amount, source)).__arrow_c_stream__()
-        counts = np.concatenate([np.asarray(part["n"]) for part in _batches(stream)]).astype(np.int64)
-        total += int((counts * counts).sum())
-    return total
+    if how == "sets":
+        batch = int(detail)
+        return sum(_sets(connection, path, MARGINS[start : start + batch]) for start in range(0, len(MARGINS), batch))
+    sources = dict.fromkeys(MARGINS, f"'{path}'")
+    if how != "each":
+        tables = json.loads(detail) if how == "cover" else [list(COLUMNS)]
+        for number, table in enumerate(tables):
+            grouped = f"select {', '.join(table)}, count(*) as c from '{path}' group by all"
+            connection.execute(f"create temp table t{number} as {grouped}")
+        sizes = {f"t{number}": prod(COLUMNS[name][0] for name in table) for number, table in enumerate(tables)}
+        for margin in MARGINS:
+            above = [f"t{number}" for number, table in enumerate(tables) if set(margin) <= set(table)]
+            sources[margin] = min(above, key=sizes.__getitem__)
+    amount = "count(*)" if how == "each" else "sum(c)::bigint"
+    return sum(
+        _squares(connection, f"select {', '.join(margin)}, {amount} as n from {source} group by all")
+        for margin, source in sources.items()
+    )
 
 
-def _batches(stream: object) -> list[object]:
+def _sets(connection: Any, path: str, margins: list[tuple[str, ...]]) -> int:
+    names = [name for name in COLUMNS if any(name in margin for margin in margins)]
+    sets = ", ".join(f"({', '.join(margin)})" for margin in margins)
+    return _squares(
+        connection, f"select {', '.join(names)}, count(*) as n from '{path}' group by grouping sets ({sets})"
+    )
+
+
+def _squares(connection: Any, query: str) -> int:
+    import numpy as np
     import pyarrow as pa
 
-    return list(pa.RecordBatchReader._import_from_c_capsule(stream))
+    batches = pa.RecordBatchReader._import_from_c_capsule(connection.sql(query).__arrow_c_stream__())
+    counts = np.concatenate([np.asarray(batch["n"]) for batch in batches]).astype(np.int64)
+    return int((counts * counts).sum())
 
 
-def measured(side: str, path: Path, how: str = "", batch: int = 0) -> dict[str, float]:
+def measured(side: str, path: Path, how: str = "", detail: str = "") -> dict[str, float]:
     """Runs one side in a process of its own."""
-    command = [sys.executable, __file__, "--side", side, str(path), how, str(batch)]
+    command = [sys.executable, __file__, "--side", side, str(path), how, detail]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
 
-def side(name: str, path: str, how: str, batch: str) -> None:
+def side(name: str, path: str, how: str, detail: str) -> None:
     """What the process of one side does and prints."""
-    start = time.perf_counter()
-    check = margrave(path) if name == "margrave" else duckdb(path, how, int(batch))
-    seconds = time.perf_counter() - start
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = used.ru_utime + used.ru_stime
-    print(json.dumps({"cpu": cpu, "seconds": seconds, "memory": used.ru_maxrss / 1024, "check": check}))
+    if name == "duckdb":
+        check = duckdb(path, how, detail)
+    else:
+        check = margrave(path, **({"unit_column": PERSON, "max_records": RECORDS} if how == "units" else {}))
+    print(json.dumps({"cpu": time.process_time(), "memory": peak() / 2**20, "check": check}))
 
 
-def show(text: str, found: dict[str, float], more: str = "") -> None:
-    line = f"{text:<58}{found['cpu']:9.2f} s cpu{found['seconds']:9.2f} s{found['memory']:8.0f} MiB"
-    print(f"{line}  {more}", flush=True)
+def show(text: str, rows: int, found: dict[str, float], ratio: str = "") -> None:
+    print(row(text, f"{rows:,}", f"{found['cpu']:.2f} s", f"{found['memory']:.0f} MiB", ratio), flush=True)
 
 
-def main(rows: int, formulations: dict[str, tuple[str, int]]) -> None:
+def ours(paths: dict[int, Path]) -> dict[int, dict[str, float]]:
+    """Margrave, of every size."""
+    found = {}
+    for size, path in paths.items():
+        found[size] = measured("margrave", path)
+        show("Margrave", size, found[size])
+    return found
+
+
+def theirs(path: Path, rows: int, formulations: dict[str, tuple[str, str]], own: dict[str, float]) -> dict[str, float]:
+    """Processor time of DuckDB by formulation, and how often that of Margrave it is."""
+    times = {}
+    for text, (how, detail) in formulations.items():
+        found = measured("duckdb", path, how, detail)
+        assert found["check"] == own["check"], text
+        times[text] = found["cpu"]
+        show(f"DuckDB, {text}", rows, found, f"× {found['cpu'] / own['cpu']:.1f}")
+    return times
+
+
+def main(rows: int, formulations: dict[str, tuple[str, str]]) -> None:
     sizes = (rows // 10, rows * 3 // 10, rows)
-    cells = sum(prod(COLUMNS[name][0] for name in margin) for margin in MARGINS)
-    print(f"{len(MARGINS)} margins of 3 of 15 columns, {cells:,} cells", flush=True)
+    tables = covering()
+    helped = {f"Margrave's {len(tables)} tables, then sums": ("cover", json.dumps(tables))}
     with tempfile.TemporaryDirectory() as folder:
         paths = {size: Path(folder) / f"{size}.parquet" for size in sizes}
         for size, path in paths.items():
-            # In a process of its own, for a child's peak memory starts from its parent's.
             subprocess.run([sys.executable, __file__, "--generate", str(path), str(size)], check=True)
-        ours = {size: measured("margrave", path) for size, path in paths.items()}
-        for size, found in ours.items():
-            show(f"margrave, {size:,} rows", found, f"{found['cpu'] / size * 1e9:.0f} ns a row")
-        few = paths[sizes[0]]
-        theirs = {}
-        for text, (how, batch) in formulations.items():
-            theirs[text] = measured("duckdb", few, how, batch)
-            assert theirs[text]["check"] == ours[sizes[0]]["check"], text
-            ratio = theirs[text]["cpu"] / ours[sizes[0]]["cpu"]
-            show(f"DuckDB, {sizes[0]:,} rows, {text}", theirs[text], f"x {ratio:.1f}")
-        limit = 1.25 * min(found["cpu"] for found in theirs.values())
-        for text in [text for text, found in theirs.items() if found["cpu"] <= limit]:
-            found = measured("duckdb", paths[rows], *formulations[text])
-            assert found["check"] == ours[rows]["check"]
-            show(f"DuckDB, {rows:,} rows, {text}", found, f"x {found['cpu'] / ours[rows]['cpu']:.1f}")
+        print(header("", "rows", "processor time", "peak memory", "against Margrave"))
+        first = ours(paths)
+        few = theirs(paths[sizes[0]], sizes[0], formulations, first[sizes[0]])
+        close = {text: formulations[text] for text in few if few[text] <= 1.25 * min(few.values())}
+        again = measured("margrave", paths[rows])
+        show("Margrave, again", rows, again)
+        slower = max(first[rows], again, key=lambda found: found["cpu"])
+        many = theirs(paths[rows], rows, close, slower)
+        theirs(paths[rows], rows, helped, slower)
+        for size in (sizes[0], rows):
+            show(f"Margrave, at most {RECORDS} records a person", size, measured("margrave", paths[size], "units"))
+    cells = sum(prod(COLUMNS[name][0] for name in margin) for margin in MARGINS)
+    slope, start = linear_regression(list(first), [found["cpu"] for found in first.values()])
+    away = max(abs(start + slope * size - found["cpu"]) for size, found in first.items())
+    print(f"\n{len(MARGINS)} margins, {cells:,} cells, {rows:,} rows: the best of DuckDB's formulations takes ", end="")
+    print(f"{min(many.values()) / slower['cpu']:.1f} times the processor time of Margrave.")
+    print(f"Margrave's own is {start:.2f} s and {slope * 1e6:.2f} µs for each row; ", end="")
+    print(f"the sizes lie within {away:.2f} s of that line.")
 
 
 if __name__ == "__main__":

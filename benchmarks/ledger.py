@@ -28,7 +28,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from margrave.budget.ledger import DataSetName, Ledger, Notion, Request, verify
 from margrave.budget.ledger.journal import Entry, digest, hash_of
-from margrave.budget.ledger.records import encode
 from margrave.budget.ledger.replay import recomputed
 from margrave.budget.ledger.rules import apply
 from margrave.budget.ledger.store import MOST_PARTS
@@ -186,7 +185,7 @@ def long_ledger(path: Path, entries: int) -> None:
         connection.execute("DELETE FROM ledger_state")
         connection.executemany("INSERT INTO ledger_journal VALUES (?, ?, ?)", rows)
         connection.executemany("INSERT INTO ledger_answer VALUES (?, ?)", answers)
-        state = [(key, encode(record)) for key, record in view.changes.items()]
+        state = [(key, record.text) for key, record in view.changes.items()]
         connection.executemany("INSERT INTO ledger_state VALUES (?, ?)", state)
         connection.execute("COMMIT")
     ledger.close()

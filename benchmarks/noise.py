@@ -17,17 +17,18 @@ from importlib.metadata import version
 
 import opendp.prelude as dp
 
+from machine import header, row
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
 
 SCALES = (0.5, 1.0, 10.0, 1000.0, 1e6, 1e9)
 
 
 def seconds(work: Callable[[int], object], draws: int) -> float:
-    """The time of one run, after a short one."""
+    """The processor time of one run, after a short one."""
     work(draws // 100)
-    start = time.perf_counter()
+    start = time.process_time()
     work(draws)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def theirs(kind: str, scale: float) -> Callable[[list[int]], object]:
@@ -49,15 +50,14 @@ def compare(kind: str, scale: float, draws: int, generator: Generator) -> tuple[
 
 
 def main(draws: int) -> None:
-    """Prints one line per distribution and scale."""
+    """Prints a row for each distribution and scale."""
     dp.enable_features("contrib")
     generator = Generator.system()
-    print(f"{draws:,} draws; OpenDP {version('opendp')}")
-    print(f"{'noise':<10}{'scale':>10}{'margrave s':>13}{'OpenDP s':>11}{'ratio':>8}")
+    print(header(f"noise, {draws:,} draws", "scale", "Margrave", f"OpenDP {version('opendp')}", "ratio"))
     for kind in ("Laplace", "Gaussian"):
         for scale in SCALES:
             ours, other = compare(kind, scale, draws, generator)
-            print(f"{kind:<10}{scale:>10g}{ours:>13.4f}{other:>11.2f}{other / ours:>8.0f}", flush=True)
+            print(row(kind, f"{scale:g}", f"{ours:.4f} s", f"{other:.2f} s", f"{other / ours:.0f}"), flush=True)
 
 
 if __name__ == "__main__":

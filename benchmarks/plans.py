@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import margrave as mg
+from machine import header, row
 from margrave.budget.units import PureDP
 from margrave.design.choices import STRATEGIES
 from margrave.design.codebook import Categories, Codebook, Entry
@@ -28,15 +29,14 @@ def ten_binary() -> Spec:
 def main() -> None:
     specs = {name: mg.Spec.load(mg.examples.path(name)) for name in mg.examples.names()}
     specs["10 binary, pairs"] = ten_binary()
-    print("RMSE per cell of the unbiased tables at pure ε = 1, add/remove (seconds to plan)")
-    print(f"{'':18}" + "".join(f"{strategy:>18}" for strategy in STRATEGIES))
+    print(header("RMSE per cell", *STRATEGIES, "auto plans in"))
     for name, spec in specs.items():
-        cells = []
+        errors, seconds = [], {}
         for strategy in STRATEGIES:
-            start = time.perf_counter()
-            plan = mg.plan(replace(spec, strategy=strategy))
-            cells.append(f"{plan.rmse:9.2f} ({time.perf_counter() - start:4.1f} s)")
-        print(f"{name:18}" + "".join(f"{cell:>18}" for cell in cells))
+            start = time.process_time()
+            errors.append(f"{mg.plan(replace(spec, strategy=strategy)).rmse:.2f}")
+            seconds[strategy] = time.process_time() - start
+        print(row(name, *errors, f"{seconds['auto']:.1f} s"), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
+
+from machine import header, peak, row
 
 RECORDS = 5000
 
@@ -46,6 +47,7 @@ PLANS: Mapping[str, Mapping[str, Any]] = {
     "entropy, 2^16": every(16, 2, 2),
     "entropy, 10^5": every(5, 10, 2),
     "entropy, 10^6": every(6, 10, 2),
+    "records, 8 of 6": every(8, 6, 2, nonnegative="records"),
     "unbiased, 30 of 4": every(30, 4, 3, nonnegative="none"),
     "unbiased, 20 of 10": every(20, 10, 3, nonnegative="none"),
     "unbiased, 50 of 10": every(50, 10, 3, nonnegative="none"),
@@ -59,6 +61,7 @@ def one(name: str) -> dict[str, float]:
     import pyarrow as pa
 
     import margrave as mg
+    from margrave.design.prediction import as_records, record_seconds
     from margrave.design.spec import Spec
     from margrave.measure import run
 
@@ -81,9 +84,8 @@ def one(name: str) -> dict[str, float]:
     for margin in plan.spec.margins:
         out.numbers(margin)
     seconds = time.process_time() - begun
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    return {"seconds": plan.seconds, "memory": plan.memory, "cpu": seconds, "peak": peak}
+    predicted = plan.seconds + (record_seconds(plan, RECORDS) if as_records(plan) else 0)
+    return {"seconds": predicted, "memory": plan.memory, "cpu": seconds, "peak": peak()}
 
 
 def measured(name: str) -> dict[str, float]:
@@ -96,12 +98,12 @@ def measured(name: str) -> dict[str, float]:
 
 
 def main(names: list[str]) -> None:
-    print(f"{'':24}{'predicted':>12}{'measured':>12}{'ratio':>8}{'predicted':>14}{'measured':>12}{'ratio':>8}")
+    print(header("plan", "time predicted", "measured", "ratio", "memory predicted", "measured", "ratio"))
     for name in names or PLANS:
-        row = measured(name)
-        times = f"{row['seconds']:10.2f} s{row['cpu']:10.2f} s{row['seconds'] / row['cpu']:8.2f}"
-        memory = f"{row['memory'] / 2**20:10.0f} MiB{row['peak'] / 2**20:8.0f} MiB{row['memory'] / row['peak']:8.2f}"
-        print(f"{name:24}{times}{memory}", flush=True)
+        found = measured(name)
+        times = (f"{found['seconds']:.2f} s", f"{found['cpu']:.2f} s", f"{found['seconds'] / found['cpu']:.2f}")
+        memory = (f"{found['memory'] / 2**20:.0f} MiB", f"{found['peak'] / 2**20:.0f} MiB")
+        print(row(name, *times, *memory, f"{found['memory'] / found['peak']:.2f}"), flush=True)
 
 
 if __name__ == "__main__":

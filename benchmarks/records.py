@@ -4,13 +4,20 @@
     python benchmarks/records.py --attributes 50 --values 10 --records 100000 --runs 1
     python benchmarks/records.py --example rochdale --runs 24
     python benchmarks/records.py --growth 10 20 50 --records 20000
+    python benchmarks/records.py --data adult.csv --domain adult-domain.json --orientation
+    python benchmarks/records.py --example rochdale --coverage --runs 10
 
 The first reads a CSV file of codes 0, 1, …, with a header, and a JSON file with the number of values of each column.
 The second generates records: a chain in which each attribute repeats the one before with probability one half. The
 third releases a bundled example by its own spec, by records and by ``auto``. The fourth fits records of more and more
-generated attributes once each: processor time, also for each record and table. Each run is a whole release with fresh
-(seeded) noise. Printed is the mean over the tables of the sum of |published − true|, as a share of the number of
-records, for the published and for the unbiased tables, and with --dense also for what ``auto`` publishes.
+generated attributes once each: processor time, also for each record and table. The fifth makes no records, but prints
+the error of two simple things: each unbiased table projected on its own onto the non-negative tables of its total, and
+the product of the exact one-way tables. The sixth counts how often the 95 % intervals of published and of unbiased
+tables hold the true count.
+
+Each run is a whole release with fresh (seeded) noise. Printed is the mean over the tables of the sum of
+|published − true|, as a share of the number of records, for the published and for the unbiased tables, and with --dense
+also for what ``auto`` publishes.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ import resource
 import sys
 import time
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +83,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--dense", action="store_true")
     parser.add_argument("--growth", type=int, nargs="+")
+    parser.add_argument("--orientation", action="store_true")
+    parser.add_argument("--coverage", action="store_true")
     chosen = parser.parse_args()
     if chosen.growth is not None:
         growth(chosen.growth, chosen.values, chosen.records)
         return
     if chosen.example is not None:
         spec = mg.Spec.load(mg.examples.path(chosen.example))
+        if chosen.coverage:
+            coverage(None, replace(spec, nonnegative="records"), chosen.runs)
+            return
         for method in ("records", "auto"):
             measure(None, replace(spec, nonnegative=method), 1, chosen.runs)
         return
@@ -91,6 +104,10 @@ def main() -> None:
         data = pd.read_csv(chosen.data)
         told = json.loads(chosen.domain.read_text())
         sizes = {name: told[name] for name in data.columns}
+    spec = spec_of(sizes, chosen.ways, chosen.epsilon, chosen.delta, "records")
+    if chosen.coverage or chosen.orientation:
+        (coverage if chosen.coverage else orientation)(data, spec, chosen.runs)
+        return
     for method in ("records", *(["auto"] if chosen.dense else [])):
         measure(data, spec_of(sizes, chosen.ways, chosen.epsilon, chosen.delta, method), chosen.ways, chosen.runs)
 
@@ -115,6 +132,59 @@ def growth(attributes: list[int], values: int, records: int) -> None:
         print(
             f"| {number} | {len(truth)} | {records} | {record_seconds(out.plan, records, simulated=False):.0f} s | "
             f"{seconds:.0f} s | {each:.2f} | {memory:.2f} GiB | {errors(out, truth, records)[0]:.3f} |",
+            flush=True,
+        )
+
+
+def projected(table: np.ndarray) -> np.ndarray:
+    """The nearest table without negative counts that has the same total."""
+    flat, total = np.sort(table, axis=None)[::-1], max(float(table.sum()), 0.0)
+    excess = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    return np.maximum(table - excess[np.flatnonzero(flat > excess)[-1]], 0.0) if total else np.zeros_like(table)
+
+
+def orientation(data: pd.DataFrame, spec: mg.Spec, runs: int) -> None:
+    """The error of unbiased tables, each made non-negative on its own, and of the product of exact one-way tables."""
+    exact = mg.count(spec, data)
+    widest = max(map(len, spec.margins))
+    truth = {m: exact.counts[m].reshape(spec.domain.shape(m)) for m in spec.margins if len(m) == widest}
+    shares = {name: np.bincount(data[name], minlength=spec.domain[name].size) / len(data) for name in data}
+    products = [
+        np.abs(len(data) * reduce(np.multiply.outer, [shares[name] for name in margin]) - counts).sum()
+        for margin, counts in truth.items()
+    ]
+    print(f"product of exact one-way tables {np.mean(products) / len(data):.4f}")
+    plan, alone = mg.plan(spec), []
+    for run in range(runs):
+        out = mg.release(plan, data, seed=run)
+        off = [np.abs(projected(out.unbiased(margin)) - counts).sum() for margin, counts in truth.items()]
+        alone.append(np.mean(off) / len(data))
+    spread = np.std(alone, ddof=min(1, runs - 1)) / np.sqrt(runs)
+    print(f"each unbiased table projected on its own {np.mean(alone):.4f} ± {spread:.4f}, {runs} runs")
+
+
+def coverage(data: pd.DataFrame | None, spec: mg.Spec, runs: int) -> None:
+    """How often the 95 % intervals hold the true count, and how wide they are: of all cells, and of those whose true
+    count is at least the half-width of the unbiased interval.
+    """
+    plan, exact, found = mg.plan(spec), mg.count(spec, data), []
+    for run in range(runs):
+        out, cells = mg.release(plan, data, seed=run), []
+        for margin in filter(None, spec.margins):
+            truth = exact.counts[margin].ravel()
+            held = [truth]
+            for table in (out.table(*margin), out.noisy(*margin)):
+                low, high = table["low"].to_numpy(), table["high"].to_numpy()
+                held += [(low <= truth) & (truth <= high), high - low]
+            cells.append(np.array(held, dtype=float))
+        _, *seen = every = np.concatenate(cells, axis=1)
+        away = every[0] >= every[4] / 2
+        found.append([*np.mean(seen, axis=1), *np.mean(every[1:, away], axis=1), away.mean()])
+    mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=min(1, runs - 1)) / np.sqrt(runs)
+    for label, at in (("all cells", 0), (f"the {mean[8]:.0%} away from zero", 4)):
+        print(
+            f"{label}: published {mean[at]:.3f} ± {spread[at]:.3f}, width {mean[at + 1]:.1f}; "
+            f"unbiased {mean[at + 2]:.3f} ± {spread[at + 2]:.3f}, width {mean[at + 3]:.1f}; {runs} runs",
             flush=True,
         )
 

@@ -14,3 +14,11 @@ def few_simulations():
         patch.setattr("margrave.design.limits.MANY_SIMULATIONS", 6)
         patch.setattr("margrave.design.limits.FEW_SIMULATIONS", 3)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def patience():
+    """Commands say no word about how long they take: it depends on the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("margrave.cli.terminal.PATIENCE", 3600.0)
+        yield

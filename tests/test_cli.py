@@ -1,8 +1,10 @@
 """The command line as a person or a script meets it."""
 
 import json
+import os
 import subprocess
 import sys
+from time import sleep
 
 import pytest
 from typer.testing import CliRunner
@@ -27,8 +29,8 @@ def inside(*arguments):
     return result
 
 
-def test_demo_shows_exact_and_private_tables():
-    out = inside("demo", "fungus").stdout
+def test_demo_shows_exact_and_private_tables(tmp_path):
+    out = inside("demo", "fungus", "--out", str(tmp_path / "demo")).stdout
     assert "EXACT" in out and "PRIVATE" in out and "margrave release" in out
     assert "std_error" in out
 
@@ -111,7 +113,11 @@ def test_examples_are_listed_and_copied_once(tmp_path):
         (["plan", CZECH, "--target", "x"], 2, "5@95%"),
         (["plan", CZECH, "--target", "5@95%", "--sweep", "1"], 2, "not both"),
         (["plan", CZECH, "--sweep", "0"], 2, "greater than 0"),
-        (["plan", CZECH, "--sweep", "one"], 2, "not a number"),
+        (["plan", CZECH, "--sweep", "one"], 2, "--sweep takes numbers such as 0.1,1,10: 'one' is not a number"),
+        (["plan", CZECH, "--sweep", ","], 2, "--sweep takes numbers"),
+        (["plan", "people.csv"], 1, "people.csv > spec.toml' drafts one"),
+        (["init", "nowhere.csv"], 1, "margrave: nowhere.csv does not exist"),
+        (["count", CZECH, "--not-private", "--table", "zz"], 2, "unknown attribute 'zz'; there are smoke, mental"),
         (["demo", "chech"], 2, "did you mean 'czech'"),
         (["release", CZECH, "--data", "nowhere.csv"], 1, "nowhere.csv"),
         (["nonsense"], 2, "No such command"),
@@ -151,6 +157,53 @@ def test_an_interrupted_release_says_so_and_leaves_nothing(tmp_path, monkeypatch
     assert stop.value.code == 130
     assert "interrupted" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_speaks_of_charges_only_where_there_are_any(monkeypatch, capsys):
+    from margrave.cli import app as program
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "app", interrupted)
+    for command, charged in (("infer", False), ("release", True)):
+        monkeypatch.setattr(sys, "argv", ["margrave", command, "x"])
+        with pytest.raises(SystemExit):
+            program.main()
+        assert ("charged" in capsys.readouterr().err) == charged
+
+
+@pytest.mark.parametrize("step", ["progress", "watching"])
+def test_a_long_step_is_named_where_no_progress_can_be_shown(monkeypatch, capsys, step):
+    from margrave.cli import terminal
+
+    monkeypatch.setattr(terminal, "PATIENCE", 0.02)
+    with getattr(terminal, step)("Fitting"):
+        sleep(0.5)
+    assert capsys.readouterr().err == "Fitting ...\n"
+    monkeypatch.setattr(terminal, "PATIENCE", 60.0)
+    with getattr(terminal, step)("Fitting"):
+        pass
+    assert not capsys.readouterr().err
+
+
+def test_the_program_uses_one_thread_for_small_matrices_unless_told_otherwise():
+    program = (
+        "import os, margrave.cli.app as app\n"
+        "app.main = lambda: print(os.environ['OMP_NUM_THREADS'], flush=True)\n"
+        "app.program()"
+    )
+    for told, expected in (({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"} | told
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+        assert done.stdout == f"{expected}\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "group", [(), ("ledger",), ("graph",), ("attack",)], ids=lambda group: " ".join(group) or "all"
+)
+def test_the_list_of_commands_cuts_no_sentence_short(group):
+    assert "..." not in inside(*group, "--help").stdout.partition("Commands:")[2]
 
 
 def test_version():

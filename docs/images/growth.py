@@ -1,13 +1,14 @@
-"""Draws how time and memory grow, from growth.json: python docs/images/growth.py"""
+"""Draws how time and memory grow, from the tables of docs/benchmarks.md: python docs/images/growth.py"""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent / "benchmarks.md"
 WIDTH, HEIGHT = 720, 320
 TOP, BOTTOM = 56, 262
 PANELS = ((64, 344), (424, 704))
@@ -18,6 +19,32 @@ STYLE = (
     ".dot{fill:#1f5fa8}"
 )
 Point = tuple[float, float]
+Sizes = list[tuple[int, float, float]]
+"""How many rows or cells there are, seconds of processor time, GiB of memory."""
+
+
+def table(page: str, script: str) -> list[list[str]]:
+    """The rows that a benchmark has printed, cell by cell."""
+    found = re.search(rf"<!-- {script} -->(.*?)<!-- end -->", page, re.DOTALL)
+    lines = found[1].splitlines() if found else []
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+
+
+def number(cell: str) -> float:
+    """The number in a cell, without its unit."""
+    return float(cell.split()[0].replace(",", ""))
+
+
+def by_rows(page: str) -> Sizes:
+    """Counting all three-way margins of 15 columns."""
+    rows = [row for row in table(page, "counting.py") if row[0] == "Margrave"]
+    return [(int(number(row[1])), number(row[2]), number(row[3]) / 1024) for row in rows]
+
+
+def by_cells(page: str) -> Sizes:
+    """Plan, noise and fit of all tables of up to three attributes."""
+    rows = table(page, "margins.py")[2:]
+    return [(int(number(row[2])), sum(map(number, row[3:6])), number(row[7])) for row in rows]
 
 
 def short(value: float) -> str:
@@ -67,11 +94,10 @@ def panel(sides: tuple[int, int], title: str, points: Sequence[Point], axis: str
     return "".join(parts)
 
 
-def draw(name: str, what: str) -> str:
-    rows = json.loads((HERE / "growth.json").read_text(encoding="utf-8"))[name]
-    times = [(row["size"], row["seconds"]) for row in rows]
-    memory = [(row["size"], row["gib"]) for row in rows]
-    said = "; ".join(f"{r['size']:,} {name}: {r['seconds']:g} s, {r['gib']:g} GiB" for r in rows)
+def draw(name: str, what: str, sizes: Sizes) -> str:
+    times = [(size, seconds) for size, seconds, _ in sizes]
+    memory = [(size, gib) for size, _, gib in sizes]
+    said = "; ".join(f"{size:,} {name}: {seconds:.2f} s, {gib:.2f} GiB" for size, seconds, gib in sizes)
     body = panel(PANELS[0], "processor time, seconds", times, name, guided=True)
     body += panel(PANELS[1], "peak memory, GiB", memory, name, guided=name == "cells")
     legend = f'<text class="muted" x="{PANELS[0][0]}" y="{HEIGHT - 8}">dashed: growth in proportion (slope 1)</text>'
@@ -83,5 +109,9 @@ def draw(name: str, what: str) -> str:
 
 
 if __name__ == "__main__":
-    for name, what in (("rows", "Counting against rows"), ("cells", "Plan, noise and fit against cells")):
-        (HERE / f"growth-{name}.svg").write_text(draw(name, what), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    for name, what, sizes in (
+        ("rows", "Counting against rows", by_rows(text)),
+        ("cells", "Plan, noise and fit against cells", by_cells(text)),
+    ):
+        (HERE / f"growth-{name}.svg").write_text(draw(name, what, sizes), encoding="utf-8")

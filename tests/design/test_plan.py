@@ -99,7 +99,7 @@ def test_gaussian_max_objective_equalises_the_tables_that_matter():
 
 def test_auto_is_never_worse_than_a_named_strategy():
     for sizes, tables in [((2, 2, 3), ["ab", "bc"]), ((4, 3), ["ab", "a"]), ((2, 2, 2, 2), ["abc", "bcd", "ad"])]:
-        for budget in (ONE, ZCDP(Fraction(1, 10)), ApproxDP(Fraction(1), Fraction(1, 10**6))):
+        for budget in (ONE, PureDP(Fraction(10)), ZCDP(Fraction(1, 10)), ApproxDP(Fraction(1), Fraction(1, 10**6))):
             for neighbours in ("add-remove", "replace"):
                 settings = {"budget": budget, "neighbours": neighbours}
                 best = make_plan(spec_of(sizes, tables, **settings)).rmse

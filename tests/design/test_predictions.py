@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -15,8 +16,9 @@ from margrave.budget.units import ZCDP
 from margrave.design.choices import Nonnegative
 from margrave.design.codebook import Codebook, Entry, Range
 from margrave.design.planner import make_plan
-from margrave.design.prediction import as_records, full_cells, record_seconds
+from margrave.design.prediction import as_records, full_cells, reading_seconds, record_seconds
 from margrave.design.spec import Spec
+from margrave.design.spec_sections import DataSection, Unit
 
 SCRIPT = """
 import json, os, resource, sys
@@ -49,10 +51,11 @@ def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spe
     [
         ("20", "10", "3", "none"),
         ("30", "10", "3", "none"),
+        ("60", "10", "2", "none"),
         ("12", "2", "2", "least-squares"),
         ("8", "5", "2", "records"),
     ],
-    ids=["20 attributes", "30 attributes", "a full table of 4096 cells", "records"],
+    ids=["20 attributes", "30 attributes", "60 attributes", "a full table of 4096 cells", "records"],
 )
 def test_memory_is_predicted_within_a_factor_of_two(shape: tuple[str, ...]) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -60,6 +63,17 @@ def test_memory_is_predicted_within_a_factor_of_two(shape: tuple[str, ...]) -> N
     found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     memory, peak = found["predicted"], found["measured"]
     assert peak / 2 < memory < 2 * peak
+
+
+def test_counting_is_predicted_from_the_tables_that_are_counted() -> None:
+    pairs, triples = make_plan(spec(60, 10, 2, "none")), make_plan(spec(20, 10, 3, "none"))
+    for plan in (pairs, triples):
+        held = [set(table) for table in plan.covering]
+        assert all(any(set(margin) <= table for table in held) for margin in plan.spec.margins)
+    assert reading_seconds(pairs, 2000) == pytest.approx(2 * reading_seconds(pairs, 1000))
+    bounded = make_plan(replace(spec(60, 10, 2, "none"), data=DataSection(unit=Unit("who", 3))))
+    assert bounded.memory > pairs.memory + (100 << 20)
+    assert reading_seconds(bounded, 10**6) > reading_seconds(pairs, 10**6) + 1
 
 
 def test_all_triples_of_forty_attributes_fit_in_a_small_machine() -> None:

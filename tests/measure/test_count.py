@@ -16,11 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.algebra.domain import Attribute, Domain
 from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure.count import count_margins
-from margrave.measure.cover import cover
 from margrave.measure.sources import open_source
 
 ROWS = 3000
@@ -163,16 +161,6 @@ def test_any_margins_of_any_shape(sizes, data):
         for row in rows:
             expected[tuple(row[names.index(name)] for name in key)] += 1
         np.testing.assert_array_equal(counts[key], expected)
-
-
-def test_cover_merges_many_margins_into_few_tables():
-    domain = Domain(tuple(Attribute(f"a{place}", ("0", "1")) for place in range(40)))
-    margins = list(combinations(domain.names, 3))
-    tables = cover(domain, margins)
-    assert len(tables) < len(margins) / 20
-    assert all(domain.cells(table) <= 2**15 for table in tables)
-    held = [set(table) for table in tables]
-    assert all(any(set(margin) <= table for table in held) for margin in margins[::97])
 
 
 def test_wide_tables_are_counted_without_a_pass_over_their_cells():

@@ -1,8 +1,7 @@
-"""The cover and the kernel: fewer tables than margins, and the same counts for every width, weight and thread."""
+"""The kernel: the same counts for every width, weight and thread."""
 
 from __future__ import annotations
 
-from itertools import combinations
 from threading import enumerate as enumerate_threads
 
 import numpy as np
@@ -12,13 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.algebra.domain import Attribute, Domain
-from margrave.algebra.lattice import maximal
 from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import RefusedError
-from margrave.measure import cover as covers
 from margrave.measure import kernel as kernels
 from margrave.measure.count import Tally, count_margins, count_tables
-from margrave.measure.cover import cost, cover
 from margrave.measure.kernel import Kernel, cell_type
 from margrave.measure.records import Coded, blocks
 from margrave.measure.sources import open_source
@@ -41,35 +37,6 @@ def brute(domain, margin, block):
     for row in range(block.rows):
         counts[tuple(int(block.codes[name][row]) for name in margin)] += int(weights[row])
     return counts
-
-
-ADULT = domain_of(15, 9, 10, 16, 16, 7, 15, 6, 5, 2, 5, 5, 10, 42, 2)
-
-
-def test_all_triples_are_covered_by_few_wider_tables():
-    margins = list(combinations(ADULT.names, 3))
-    tables = cover(ADULT, margins)
-    assert len(tables) <= 100
-    assert cost(ADULT, tables) < cost(ADULT, margins) / 3
-    assert all(any(set(margin) <= set(table) for table in tables) for margin in margins)
-
-
-@given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=7),
-    st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=12),
-    st.booleans(),
-)
-def test_every_cover_covers(sizes, sets, many):
-    domain = domain_of(*sizes)
-    margins = [domain.margin(f"a{at % len(sizes)}" for at in one) for one in sets]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covers, "_GREEDY_MARGINS", 0 if many else 20_000)
-        patch.setattr(covers, "MERGED_CELLS", 60)
-        tables = cover(domain, margins)
-    assert all(any(set(margin) <= set(table) for table in tables) for margin in margins)
-    assert maximal(tables) == tables
-    assert cost(domain, tables) <= cost(domain, maximal(margins))
-    assert all(domain.cells(table) <= 60 or table in margins for table in tables)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

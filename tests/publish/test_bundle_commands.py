@@ -62,7 +62,7 @@ def test_show_lists_what_there_is(run, folder):
     assert code == 0
     assert "smoke, age" in said
     assert "Protected is" in said
-    assert "NOT PRIVATE" in beside
+    assert "NOT PRIVATE" in beside and f"margrave show {folder} " in beside
     assert json.loads(run("show", folder, "--json")[1])["tables"][0]["table"] == ["smoke", "age"]
 
 

@@ -63,6 +63,18 @@ def test_a_draft_says_loudly_where_it_comes_from() -> None:
     assert "# nothing: left out: it is empty" in text
 
 
+def test_numbers_that_tell_people_apart_are_left_out_by_their_name() -> None:
+    columns = (
+        ColumnProfile("id", "numbers", low="1", high="500"),
+        ColumnProfile("Household ID", "integers", low="1", high="90"),
+        ColumnProfile("paid", "integers", low="0", high="9"),
+        ColumnProfile("plan_id", "categories", ("basic", "full")),
+    )
+    text = draft_spec(Profile("people.csv", columns))
+    assert Spec.parse(text).domain.names == ("paid", "plan_id")
+    assert text.count("it looks like an identifier") == 2
+
+
 def test_odd_names_and_values_are_escaped() -> None:
     values = ('say "hi"', "back\\slash", "new\nline", "naïve ☃", "tab\t", "# no comment", "", "*", " ", "x\x00y", "]")
     names = ("total income (€)", "a.b", 'quo"te', "line\nbreak", "a,b", " padded", "count", "")

@@ -1,12 +1,6 @@
 """Large releases: narrow Parquet files of bounded size, made and read one at a time, and readable by others."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 import tracemalloc
 from fractions import Fraction
 from pathlib import Path
@@ -261,29 +255,3 @@ def test_an_interrupt_at_any_moment_leaves_nothing(releases, small_parts, tmp_pa
         with pytest.raises(KeyboardInterrupt):
             save(stop)
         assert listing(tmp_path) == ["kept"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems know them")
-@pytest.mark.parametrize("phase", ["tables", "measurements"])
-def test_ctrl_c_while_streaming_leaves_nothing(tmp_path, phase):
-    """A real signal to a real process, once the first file of a phase is on the disk."""
-    script = textwrap.dedent(
-        """
-        import sys
-        from tests.publish.test_large import noise
-        from margrave.publish import large
-        large.MOST_TABLES, large.PART_ROWS = 0, 1 << 10
-        noise(16, 8, 3).save(sys.argv[1])
-        """
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "out")]
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(f".out*/{phase}/0001.parquet")):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode != 0 and "KeyboardInterrupt" in errors
-    assert listing(tmp_path) == []

@@ -1,13 +1,19 @@
 """Every method: feasible, deterministic, and better than chance where that can be said."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import margrave as mg
 from margrave.algebra.residual import residuals
+from margrave.budget.units import PureDP
 from margrave.design.limits import FULL_CELLS
 from margrave.errors import UsageError
+from margrave.reconstruct import nonnegative as module
 from margrave.reconstruct.entropy import entropy
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.log_linear import log_linear
@@ -178,3 +184,27 @@ def test_wrong_calls_are_refused():
     object.__setattr__(large, "domain", domain_of(*[10] * 8))
     with pytest.raises(UsageError, match=str(FULL_CELLS)):
         nonnegative(large)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "base"])
+@pytest.mark.parametrize("epsilon", [25, 30, 500])
+def test_hardly_any_noise_leaves_hardly_any_error(strategy, epsilon):
+    """No method is trusted with variances of 1e-10 or 1e-217: chains get lost, squares overflow."""
+    spec = mg.Spec.load(mg.examples.path("czech"))
+    plan = mg.plan(replace(spec, strategy=strategy, budget=PureDP(Fraction(epsilon))))
+    out, exact = mg.release(plan, seed=1), mg.count(spec)
+    for margin in spec.margins:
+        assert np.abs(out.published(margin) - exact.table(margin).counts).max() <= 1
+
+
+def test_a_chain_that_gets_lost_is_not_trusted(monkeypatch):
+    domain = domain_of(2, 2, 3)
+    truth = skewed(domain, 200)
+    estimates = noisy(domain, truth, [("a0", "a1"), ("a2",)])
+    for lost in (lambda *_: (np.full(domain.shape(), 1e6), 0.9), lambda *_: (truth * np.nan, 0.9), fail):
+        monkeypatch.setattr(module.posterior, "log_linear", lost)
+        assert nonnegative(estimates, wanted=[("a0", "a1")]).method == "least-squares"
+
+
+def fail(*_):
+    raise np.linalg.LinAlgError

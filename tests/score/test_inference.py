@@ -137,7 +137,7 @@ def test_intervals_hold_as_often_as_they_say_and_naive_ones_do_not():
     assert wrong > right
 
 
-def test_an_interval_has_no_end_where_the_evidence_sets_none():
+def test_an_interval_has_no_end_where_the_evidence_sets_none(tmp_path):
     counts = np.array([[[90, 0], [40, 40], [40, 40]], [[0, 90], [40, 40], [40, 40]]])
     out = three(counts, strategy="margins")
     row = mg.infer(out, "[a,b][b,c]").contrasts([("b", "c")])
@@ -147,6 +147,8 @@ def test_an_interval_has_no_end_where_the_evidence_sets_none():
     out = mg.release(spec, Table(spec.domain, spec.domain.names, empty).to_pandas(), seed=3)
     row = mg.infer(out, "[a,c]").contrasts([("a", "c")]).iloc[0]
     assert row["high"] == inf and row["low"] > 1
+    done = CliRunner().invoke(app, ["infer", str(out.save(tmp_path / "out")), "--of", "a,c"])
+    assert "with 95 % intervals" in done.stdout and "see --shares" in done.stderr
     share = mg.infer(out, "[a,c]").shares().set_index("values")
     assert share.loc["1,2", "low"] == 0.0 and share.loc["1,2", "high"] < 0.1
 
@@ -164,10 +166,27 @@ def test_nothing_can_be_tested_where_nothing_else_was_measured():
     assert mg.infer(out, "[a][b]").test.df == 2
 
 
+def test_parameters_of_cells_that_are_as_good_as_empty_count_less():
+    """Few records in many cells: judged by dimensions minus parameters, the true model would be rejected too often."""
+    spec = replace(mg.Spec.load(mg.examples.path("fungus")), budget=PureDP(Fraction(1, 2)))
+    plan, model, exact = mg.plan(spec), Model(spec.domain, spec.margins), mg.count(spec, tables=[spec.domain.names])
+    counts = exact.table(spec.domain.names).counts + 0.1
+    chances = fit(model, Table(spec.domain, spec.domain.names, counts)).probabilities.counts
+    random, tests = np.random.default_rng(11), []
+    for run in range(100):
+        drawn = random.multinomial(70, chances.ravel()).reshape(chances.shape)
+        out = mg.release(plan, Table(spec.domain, spec.domain.names, drawn).to_pandas(), seed=f"sparse {run}")
+        tests.append(mg.infer(out, model).test)
+    misfit, mean, df = np.mean([(test.x2, test.mean, test.df) for test in tests], axis=0)
+    error = np.std([test.x2 for test in tests]) / 10
+    assert misfit > df + 2 * error and abs(misfit - mean) < 2 * error
+    assert binomtest(sum(test.p_value < 0.1 for test in tests), 100, 0.1).pvalue > 0.05
+
+
 def test_a_fit_test_by_its_moments():
     # With the variance of a χ² it is the χ² test; a larger variance makes the same misfit less surprising.
-    assert FitTest(18.307, 10, 20.0).p_value == pytest.approx(0.05, abs=1e-4)
-    assert FitTest(18.307, 10, 40.0).p_value > 0.07
+    assert FitTest(18.307, 10, 10.0, 20.0).p_value == pytest.approx(0.05, abs=1e-4)
+    assert FitTest(18.307, 10, 10.0, 40.0).p_value > 0.07
 
 
 def test_critical_values_allow_for_heavy_tails_and_skew():

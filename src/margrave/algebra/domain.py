@@ -11,6 +11,8 @@ from margrave.errors import UsageError, suggest
 
 Margin = tuple[str, ...]
 """A set of attributes, always written in the order of its domain. ``()`` is the grand total."""
+_NAMED = 12
+"""The most attributes that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class Domain:
         try:
             return self._position[name]
         except KeyError:
-            raise UsageError(f"unknown attribute {name!r}{suggest(name, self.names)}") from None
+            listed = (*self.names[:_NAMED], *("…" for _ in self.names[_NAMED : _NAMED + 1]))
+            hint = suggest(name, self.names) or f"; there are {', '.join(listed)}"
+            raise UsageError(f"unknown attribute {name!r}{hint}") from None
 
     def margin(self, names: Iterable[str]) -> Margin:
         """The set of the given attributes, in the order of the domain."""

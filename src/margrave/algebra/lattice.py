@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, groupby
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
@@ -40,17 +40,18 @@ def downward_closure(margins: Iterable[Margin]) -> tuple[Margin, ...]:
 def maximal(margins: Iterable[Margin]) -> tuple[Margin, ...]:
     """The given margins that lie below no other given one, widest first.
 
-    Compares only margins that share an attribute, so a hundred thousand margins are no trouble.
+    Compares only margins of different width that share an attribute, so a hundred thousand margins are no trouble.
     """
     kept: list[Margin] = []
-    holders: dict[str, set[int]] = {}
-    for margin in sorted(set(margins), key=len, reverse=True):
-        above = set.intersection(*(holders.get(name, set()) for name in margin)) if margin else set(range(len(kept)))
-        if above:
-            continue
-        for name in margin:
-            holders.setdefault(name, set()).add(len(kept))
-        kept.append(margin)
+    wider: dict[str, set[Margin]] = {}
+    for width, group in groupby(sorted(set(margins), key=len, reverse=True), len):
+        if not width:
+            return tuple(kept) or ((),)
+        found = [one for one in group if not set.intersection(*(wider.get(name, set()) for name in one))]
+        for margin in found:
+            for name in margin:
+                wider.setdefault(name, set()).add(margin)
+        kept += found
     return tuple(kept)
 
 

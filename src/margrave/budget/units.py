@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from margrave.errors import UsageError
 
-_LONGEST_DECIMAL = 40
+_LONGEST_DECIMAL, _LONGEST_READ = 40, 16
 _LARGEST_EXPONENT = 4000
 
 
@@ -36,6 +36,12 @@ def exact_text(number: Fraction) -> str:
     padded = digits.rjust(places + 1, "0")
     whole, decimals = padded[: len(padded) - places], padded[len(padded) - places :].rstrip("0")
     return f"{sign}{whole}.{decimals}" if decimals else f"{sign}{whole}"
+
+
+def readable(number: Fraction) -> str:
+    """The exact text of a number, if it is short, and otherwise a few digits of it."""
+    text = exact_text(number)
+    return text if len(text) <= _LONGEST_READ else f"about {float(number):.6g}"
 
 
 def exact_number(text: str) -> Fraction:
@@ -72,7 +78,7 @@ class PureDP:
         _check_positive("epsilon", self.epsilon)
 
     def __str__(self) -> str:
-        return f"ε = {exact_text(self.epsilon)}"
+        return f"ε = {readable(self.epsilon)}"
 
     def as_dict(self) -> dict[str, str]:
         return {"epsilon": exact_text(self.epsilon)}
@@ -92,7 +98,7 @@ class ApproxDP:
             raise UsageError(f"delta ({exact_text(self.delta)}) must be less than 1")
 
     def __str__(self) -> str:
-        return f"ε = {exact_text(self.epsilon)}, δ = {exact_text(self.delta)}"
+        return f"ε = {readable(self.epsilon)}, δ = {readable(self.delta)}"
 
     def as_dict(self) -> dict[str, str]:
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta)}
@@ -108,7 +114,7 @@ class ZCDP:
         _check_positive("rho", self.rho)
 
     def __str__(self) -> str:
-        return f"ρ = {exact_text(self.rho)}"
+        return f"ρ = {readable(self.rho)}"
 
     def as_dict(self) -> dict[str, str]:
         return {"rho": exact_text(self.rho)}

@@ -16,10 +16,8 @@ from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, infe
 from margrave.errors import MargraveError
 
 _INTERRUPTED = 130
-_STOPPED = (
-    "margrave: interrupted; nothing half-written is left behind. "
-    "What was charged to a ledger stays charged: the same command goes on without a second charge."
-)
+_STOPPED = "margrave: interrupted; nothing half-written is left behind."
+_CHARGED = " What was charged to a ledger stays charged: the same command goes on without a second charge."
 
 app = typer.Typer(
     name="margrave",
@@ -67,8 +65,10 @@ def program() -> NoReturn:
     """Run the program, and end the process there and then.
 
     Arrow reads ahead in threads of its own. One still at work when Python takes itself apart aborts the process,
-    which would hide the exit code.
+    which would hide the exit code. Matrices here are small: threads would spend longer waiting for one another, on a
+    busy machine a hundred times as long. A number of threads that is set already stays.
     """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     code = 0
     try:
         main()
@@ -91,7 +91,7 @@ def main() -> None:
         # Typer turns an interruption of a command into an exit without a word.
         if isinstance(stop, SystemExit) and stop.code != _INTERRUPTED:
             raise
-        typer.echo(_STOPPED, err=True)
+        typer.echo(_STOPPED + _CHARGED * (sys.argv[1:2] == ["release"]), err=True)
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

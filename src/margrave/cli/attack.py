@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from margrave.cli.arguments import AsJson, parts
 from margrave.cli.terminal import notice, print_json, print_table
 
 if TYPE_CHECKING:
-    from margrave.study.attack import Averaged
+    from margrave.study.attack import Contender
 
 app = typer.Typer(
     name="attack",
-    help="See attacks that succeed when public facts are forgotten, and fail when they are accounted for.",
+    help="See what succeeds when public facts are forgotten. It fails when they are accounted for.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-_ONE = ("adversary's RMSE", "theory", "count found")
-_HEADERS = ("k", "facts forgotten: real ε", *_ONE, "accounted for: real ε", *_ONE)
+_HEADERS = ("k", "real ε", "adversary's RMSE", "theory", "count found")
 
 
 @app.callback()
 def attacks() -> None:
-    """See attacks that succeed when public facts are forgotten, and fail when they are accounted for."""
+    """See what succeeds when public facts are forgotten. It fails when they are accounted for."""
 
 
 @app.command()
@@ -35,7 +35,7 @@ def averaging(
     runs: Annotated[int, typer.Option(min=1, help="How often each release is made and attacked.")] = 1000,
     seed: Annotated[str, typer.Option(help="The noise can be repeated: the data is invented.")] = "averaging",
     to: Annotated[Path | None, typer.Option("--out", help="Write a plot: a new PNG file.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Average k noisy counts whose consecutive sums are public. Opens no data: the counts are invented."""
     from margrave.budget.units import exact_number
@@ -45,15 +45,16 @@ def averaging(
 
     if to is not None:
         check_target(to)
-    numbers = [text.strip() for text in counts.split(",")]
-    if not all(text.isascii() and text.isdigit() and len(text) <= 6 for text in numbers):
+    numbers = parts(counts)
+    if not numbers or not all(text.isascii() and text.isdigit() and len(text) <= 6 for text in numbers):
         raise UsageError(f"counts ({counts}) must be whole numbers, such as 2,16,128")
     claimed = exact_number(epsilon)
     rows = averaging(claimed, [int(text) for text in numbers], runs, seed)
     if as_json:
         print_json([row.as_json() for row in rows])
     else:
-        print_table(_HEADERS, [_line(row) for row in rows])
+        print_table(_HEADERS, [_line(row.counts, row.forgotten) for row in rows], "Facts forgotten")
+        print_table(_HEADERS, [_line(row.counts, row.accounted) for row in rows], "Facts accounted for")
         notice(
             f"The releases that forget the facts claim ε = {epsilon} and are NOT PRIVATE relative to them: what they "
             "really cost is k times as much, and the adversary's variance falls as 2/(kε²)."
@@ -67,10 +68,8 @@ def averaging(
             notice(f"Written to {to}.")
 
 
-def _line(row: Averaged) -> list[str]:
+def _line(counts: int, one: Contender) -> list[str]:
     from margrave.design.describe import number
 
-    found = [str(row.counts)]
-    for one in (row.forgotten, row.accounted):
-        found += [number(float(one.epsilon)), number(one.rmse), number(one.predicted), f"{100 * one.found:.0f} %"]
-    return found
+    found = (number(float(one.epsilon)), number(one.rmse), number(one.predicted), f"{100 * one.found:.0f} %")
+    return [str(counts), *found]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from margrave.cli.arguments import AsJson, BundlePath, parts
 from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
 
 _NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and who knows it can take the noise away."
-BundlePath = Annotated[
-    Path, typer.Argument(metavar="OUT", help="A release: the folder or .zip file written by --out.", show_default=False)
-]
 
 
 def show(
@@ -25,10 +24,10 @@ def show(
     ] = None,
     level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = 0.95,
     unbiased: Annotated[bool, typer.Option("--unbiased", help="Unbiased estimates, for statisticians.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """Show a table of a release with its error bars, or what the release holds."""
+    """Show what a release holds, or a table of it with error bars."""
     from margrave.errors import UsageError
     from margrave.publish.bundle import load
 
@@ -42,12 +41,14 @@ def show(
     if table is None:
         if as_csv:
             raise UsageError("name a table to have it as CSV, such as smoke,pressure")
-        _show_contents(release, as_json)
+        _show_contents(release, out, as_json)
         return
-    names = [part.strip() for part in table.split(",") if part.strip()]
+    names = parts(table)
     if len(set(names)) < len(names):
         raise UsageError(f"{table!r} names an attribute twice")
-    frame = (release.noisy if unbiased else release.table)(*names, level=level)
+    # A table that was not asked for, or another level, has its error bars simulated now.
+    with progress("Finding error bars"):
+        frame = (release.noisy if unbiased else release.table)(*names, level=level)
     if as_json:
         margin = release.domain.margin(names)
         rows = frame.to_dict(orient="records")
@@ -58,7 +59,7 @@ def show(
         print_frame(_labelled(release, frame), _title(release, names))
 
 
-def _title(release: Release, names: list[str]) -> str:
+def _title(release: Release, names: Sequence[str]) -> str:
     codebook = release.plan.spec.codebook
     return " × ".join(codebook[name].title or name for name in release.domain.margin(names)) or "Total"
 
@@ -69,7 +70,7 @@ def _labelled(release: Release, frame: Any) -> Any:
     return frame.assign(**{name: frame[name].map(entries[name].label) for name in frame.columns if name in entries})
 
 
-def _show_contents(release: Release, as_json: bool) -> None:
+def _show_contents(release: Release, out: Path, as_json: bool) -> None:
     from margrave.design.describe import FORECAST_HEADERS, forecast_rows, name_of
     from margrave.design.guarantee import approximate
     from margrave.publish.manifest import guarantee_json
@@ -83,14 +84,14 @@ def _show_contents(release: Release, as_json: bool) -> None:
     print_table(FORECAST_HEADERS, forecast_rows(plan, 40))
     for sentence in plan.promise.words():
         typer.echo(sentence)
-    notice(f"\nShow one with its error bars: margrave show OUT {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
+    notice(f"\nShow one with its error bars: margrave show {out} {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
 
 
 def verify(
     out: BundlePath,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Check every file, margin, total and the stated cost of a release. Exit code 4 names the first difference."""
+    """Check every file, sum and the stated cost of a release. Exit code 4 names the first difference."""
     from margrave.design.guarantee import approximate
     from margrave.publish.verify import verify as check
 
@@ -123,7 +124,7 @@ def report(
         Path | None, typer.Option("--out", help="Make the report anew, as this new file.", show_default=False)
     ] = None,
 ) -> None:
-    """Print where the report of a release is, or make it anew from the numbers."""
+    """Print where the report of a release is, or make it anew."""
     from margrave.publish.bundle import report_of
 
     typer.echo(report_of(out, to))

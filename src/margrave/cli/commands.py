@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.plans import SpecPath
+from margrave.cli.arguments import AsJson, DataPath, Seed, SpecPath, parts
 from margrave.cli.terminal import notice, print_frame, print_json, progress, watching
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
-
-DataPath = Annotated[
-    str | None, typer.Option("--data", help="The data, if not the one named in the spec.", show_default=False)
-]
 
 
 def init(
@@ -25,10 +21,11 @@ def init(
     """Draft a spec for a person to edit. Reads the data: what it prints is not private."""
     from margrave import pipeline
 
+    with progress("Reading") as update:
+        drafted = pipeline.draft(data, name=_without_password(data), progress=update)
     notice("margrave init READS THE DATA: the values in the draft come from it and are not protected.")
     notice("Check each line against what is public, then remove 'draft = true'.")
-    with progress("Reading") as update:
-        typer.echo(pipeline.draft(data, name=_without_password(data), progress=update), nl=False)
+    typer.echo(drafted, nl=False)
 
 
 def _without_password(source: str) -> str:
@@ -39,9 +36,7 @@ def _without_password(source: str) -> str:
 def release(
     spec: SpecPath,
     data: DataPath = None,
-    seed: Annotated[
-        str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
-    ] = None,
+    seed: Seed = None,
     ledger: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +53,7 @@ def release(
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
     from margrave.publish.writing import check_target
@@ -122,7 +117,7 @@ def count(
         Path | None,
         typer.Option("--out", help="Write the one table to a new .parquet or .csv file.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count exact tables, for the curator's eyes only. Of very large ones the occupied cells are counted."""
     from margrave import pipeline
@@ -134,7 +129,7 @@ def count(
         raise RefusedError(
             "exact tables protect nobody: to see them all the same, say --not-private; to publish, use 'release'"
         )
-    tables = [tuple(part.strip() for part in text.split(",") if part.strip()) for text in table or ()]
+    tables = [parts(text) for text in table or ()]
     if to is not None:
         _check_count_target(to, tables)
     with progress("Counting") as update:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import count
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +25,7 @@ def demo(
         typer.Option("--out", help="A new folder to work in; by default demo-release.", show_default=False),
     ] = None,
 ) -> None:
-    """Release tables of a bundled data set, from forecast to error bars, and leave a report to look at."""
+    """Release tables of a bundled data set, from forecast to report."""
     from margrave import examples as bundled
     from margrave import pipeline
     from margrave.publish.writing import check_target
@@ -45,7 +47,8 @@ def demo(
     print_frame(out.table(*margin))
     with progress("Writing") as update:
         out.save(folder / "release", progress=update)
-    typer.echo(f"The release is in {folder / 'release'}; check it with: margrave verify {folder / 'release'}")
+    called = "margrave" if which("margrave") else sys.argv[0]  # `make demo` leaves no program on the path
+    typer.echo(f"The release is in {folder / 'release'}; check it with: {called} verify {folder / 'release'}")
     typer.echo(f"A report to look at in a browser: {folder / 'release' / 'report.html'}")
 
 

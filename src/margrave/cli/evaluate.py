@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from margrave.cli.commands import DataPath
-from margrave.cli.plans import SpecPath
+from margrave.cli.arguments import AsJson, DataPath, SpecPath, amounts, parts
 from margrave.cli.terminal import notice, print_json, print_table, progress
 
 
@@ -23,11 +22,10 @@ def evaluate(
     to: Annotated[
         Path | None, typer.Option("--out", help="Write tables, plots and a page to a new folder.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the errors as CSV.")] = False,
 ) -> None:
-    """Compare releases with the truth: error, forecast and risk at several budgets. Not for confidential data."""
-    from margrave.budget.units import exact_number
+    """Compare releases at several budgets with the truth. Error, forecast and risk; not for confidential data."""
     from margrave.design.spec import Spec
     from margrave.errors import UsageError
     from margrave.publish.writing import check_target
@@ -40,9 +38,9 @@ def evaluate(
     if to is not None:
         check_target(to)
     question = Question(
-        budgets=tuple(exact_number(part) for part in _parts(budgets)),
-        strategies=_parts(strategies),  # type: ignore[arg-type]
-        methods=_parts(methods),  # type: ignore[arg-type]
+        budgets=amounts(budgets, "--budgets"),
+        strategies=parts(strategies),  # type: ignore[arg-type]
+        methods=parts(methods),  # type: ignore[arg-type]
         runs=runs,
         seed=seed,
     )
@@ -62,7 +60,3 @@ def evaluate(
         notice(
             f"Written to {to}: {'open' if plotted else 'without plots, for want of matplotlib:'} {to / 'index.html'}"
         )
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from margrave.cli.arguments import AsJson, Seed
 from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="graph",
-    help="Release a graph: edges by the groups of their ends, and a simple graph, given public degrees.",
+    help="Release a graph. Edges by the groups of their ends, and a simple graph, given public degrees.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 SpecPath = Annotated[Path, typer.Argument(help="The public spec of the graph, a TOML file.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
 @app.command()
@@ -41,15 +41,13 @@ def release(
     data: Annotated[
         str | None, typer.Option("--data", help="The edges, if not those named in the spec.", show_default=False)
     ] = None,
-    seed: Annotated[
-        str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
-    ] = None,
+    seed: Seed = None,
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a new folder, or a new .zip file.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Spend the budget once and publish the block table and a simple graph with the public degrees."""
+    """Spend the budget once and publish a graph. The block table, and a simple graph with the public degrees."""
     from margrave import pipeline
     from margrave.publish.writing import check_target
 

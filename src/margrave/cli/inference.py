@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.bundles import BundlePath
+from margrave.cli.arguments import AsJson, BundlePath, parts
 from margrave.cli.terminal import heading, notice, print_frame, print_json, progress
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ def infer(
         typer.Option(help="Only these attributes together, such as smoke,mental.", show_default=False),
     ] = None,
     level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Fit a log-linear model to what a release measured, with valid intervals and test. Costs no budget."""
+    """Fit a log-linear model to a release, with valid intervals. The noise is accounted for; costs no budget."""
     from margrave.publish.bundle import load
     from margrave.score.inference import infer as fitted
 
     release = load(out)
     asked = model or "".join(f"[{','.join(margin)}]" for margin in release.plan.spec.margins)
     found = fitted(release, asked, level=level)
-    margins = [tuple(part.strip() for part in text.split(",") if part.strip()) for text in of] if of else None
+    margins = [parts(text) for text in of] if of else None
     with progress("Finding intervals") as update:
         frame = (found.shares if shares else found.contrasts)(margins, progress=update)
     if as_json:
@@ -54,7 +54,10 @@ def infer(
     else:
         typer.echo(f"Test of the model: X² = {test.x2:.4g} on {test.df} degrees of freedom, p = {test.p_value:.3g}.")
     what = "Probabilities of cells" if shares else "Log odds and log odds ratios against the first values"
-    print_frame(frame, f"{what}, {level:.4g} intervals")
+    typer.echo(f"{what}, with {100 * level:.4g} % intervals:")
+    print_frame(frame)
+    if not shares and not all(map(isfinite, (*frame["low"], *frame["high"]))):
+        notice("inf: the release does not say how far on that side. Probabilities are better known: see --shares.")
     if not release.private:
         notice("NOT PRIVATE: the noise of this release comes from a seed.")
 

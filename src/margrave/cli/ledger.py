@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from margrave.cli.arguments import AsJson
 from margrave.cli.terminal import notice, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="ledger",
-    help="Keep account of what releases cost: data sets with caps, accounts with grants, every charge.",
+    help="Keep account of what releases cost. Data sets with caps, accounts with grants, every charge.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -28,7 +29,6 @@ Url = Annotated[
         "--ledger", envvar="MARGRAVE_LEDGER", help="A file, or a PostgreSQL database by its postgresql:// URL."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The data set.", show_default=False)]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Who.", show_default=False)]
 Most = Annotated[str | None, typer.Option(help="The highest cost of one request.", show_default=False)]
@@ -210,7 +210,7 @@ def verify(
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the chain and every balance from the journal; exit 4 at the first difference."""
+    """Recompute the chain and every balance from the journal. Exit code 4 at the first difference."""
     from margrave.budget.ledger.check import verify as check
     from margrave.publish.charging import published_in
 
@@ -240,7 +240,7 @@ def export(
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write the public statement of everything released from a data set. It names no account."""
+    """Write the public statement of all releases from a data set. It names no account."""
     import json
 
     from margrave.budget.ledger.words import statement

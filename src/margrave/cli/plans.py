@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from margrave.cli.arguments import AsJson, SpecPath, amounts
 from margrave.cli.terminal import heading, notice, print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from margrave.design.plan import Plan
 
 _SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
-SpecPath = Annotated[Path, typer.Argument(help="The public spec, a TOML file.", show_default=False)]
 
 
 def plan(
@@ -29,7 +28,7 @@ def plan(
             help=f"Show error against budget for a list of ε (or ρ), or 'default' ({_SWEEP}).", show_default=False
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show cost, noise and forecast error of a release. Opens no data."""
     from margrave.design.planner import make_plan
@@ -56,16 +55,12 @@ def plan(
 
 
 def _sweep(spec: Any, text: str, as_json: bool) -> None:
-    from margrave.budget.units import amount, exact_number, exact_text
+    from margrave.budget.units import amount, exact_text
     from margrave.design.describe import number
     from margrave.design.target import sweep
-    from margrave.errors import UsageError
 
-    amounts = [exact_number(part.strip()) for part in text.split(",")]
-    if any(value <= 0 for value in amounts):
-        raise UsageError("every budget of a sweep must be greater than 0")
     rows: list[dict[str, Any]] = []
-    for found in sweep(spec, amounts):
+    for found in sweep(spec, amounts(text, "--sweep")):
         worst = max(row.half_width for row in found.forecast)
         value: Fraction = amount(found.spec.budget)
         rows.append({"budget": exact_text(value), "rmse": found.rmse, "half_width": worst, "strategy": found.strategy})
@@ -90,7 +85,7 @@ def show_plan(found: Plan, most: int = 40) -> None:
     from margrave.design.facts.effect import fact_words
     from margrave.design.guarantee import approximate
     from margrave.design.planner import without_facts
-    from margrave.design.prediction import SECONDS_PER_MILLION, as_records, record_seconds
+    from margrave.design.prediction import as_records, reading_seconds, record_seconds
 
     heading(f"Plan: {found.strategy} strategy, cost {approximate(found.guarantee)}")
     print_table(MEASUREMENT_HEADERS, measurement_rows(found, most))
@@ -106,7 +101,7 @@ def show_plan(found: Plan, most: int = 40) -> None:
         typer.echo(f"RMSE per cell: {number(found.rmse)}; {number(without_facts(found).rmse)} if nothing were public.")
     typer.echo(
         f"Memory: about {_bytes(found.memory)}; time: about {_seconds(found.seconds)} after reading, plus about "
-        f"{SECONDS_PER_MILLION * len(found.spec.domain.names) / 15:.2g} s per million records."
+        f"{reading_seconds(found, 10**6):.2g} s per million records."
     )
     if as_records(found):
         times = [f"{_seconds(record_seconds(found, count))} for {count:,}" for count in (10_000, 100_000)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from margrave.cli.arguments import AsJson
 from margrave.cli.terminal import notice, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def reproduce(
         int | None, typer.Option(help="Repetitions at each ε: by default 50, with --quick 3.", show_default=False)
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run a published study again on its own public tables, with figures and a page. A stopped run goes on."""
+    """Run a published study again on its own public tables. Writes figures and a page; a stopped run goes on."""
     from margrave import __version__
     from margrave.errors import UsageError, suggest
     from margrave.study.yang2012.journal import FEW, FINE, GRID, Settings

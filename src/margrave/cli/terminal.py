@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress = Callable[[int, int | None], None]
+PATIENCE = 2.0
+"""Seconds after which a step that shows no progress bar is named."""
 
 
 def notice(text: str) -> None:
@@ -56,13 +59,26 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
+def _patience(what: str) -> Iterator[None]:
+    """Says what is being done once it has taken so long that somebody may wonder."""
+    timer = Timer(PATIENCE, notice, [f"{what} ..."])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def progress(what: str) -> Iterator[Progress | None]:
-    """A progress bar on stderr, in a terminal; nothing in a pipe.
+    """A progress bar on stderr, in a terminal; in a pipe one line, if it takes a while.
 
     It shows how far, how fast (in percent a second) and how long still, never how many records.
     """
     if not sys.stderr.isatty():
-        yield None
+        with _patience(what):
+            yield None
         return
     from rich.console import Console
     from rich.progress import (
@@ -95,9 +111,10 @@ def progress(what: str) -> Iterator[Progress | None]:
 
 @contextmanager
 def watching(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A line on stderr, in a terminal, with the number last told; nothing in a pipe."""
+    """A line on stderr, in a terminal with the number last told; in a pipe only if it takes a while."""
     if not sys.stderr.isatty():
-        yield None
+        with _patience(what):
+            yield None
         return
     from rich.console import Console
 

@@ -12,6 +12,17 @@ from pathlib import Path
 from margrave.design.toml import line_of, locate
 from margrave.errors import Problem, SpecError, suggest
 
+_DATA = (".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb", ".gz")
+"""How the names of files end that hold data."""
+
+
+def spec_text(path: Path) -> str:
+    """The text of a spec. A file of data is not opened in its place."""
+    if path.suffix.lower() in _DATA:
+        hint = f"a spec is a TOML file; 'margrave init {path} > spec.toml' drafts one from data"
+        raise SpecError([Problem("file", f"is data by its name, not a spec: {hint}")], str(path))
+    return public_text(path)
+
 
 def public_text(path: Path) -> str:
     """The text of a public file."""

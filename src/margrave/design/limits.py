@@ -4,9 +4,9 @@ FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
 RECORD_READS = 120_000
 """The most numbers read for a record, values times tables, for which records are fitted without being asked for."""
-RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 2), (3, 20), (4, 40)
-"""The fewest and the most sweeps over all records: at each temperature before its states count, at each temperature
-afterwards, with a state each, and at the end without temperature.
+RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 2), (2, 40), (4, 40)
+"""The fewest and the most sweeps over a set of records: at each temperature before its states count, afterwards with a
+state each, and at the end without temperature.
 """
 SETTLE_READS, STATE_READS, FREEZE_READS = 2_000_000_000, 1_300_000_000, 8_000_000_000
 """Within those limits there are as many sweeps of each kind as read so many numbers."""

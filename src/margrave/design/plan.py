@@ -10,6 +10,7 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.lattice import maximal
@@ -224,6 +225,11 @@ class Plan:
         if self.encoding is None:
             return margin
         return tuple(name for name in self.spec.domain.names if set(self.encoding.margin((name,))) & set(margin))
+
+    @cached_property
+    def covering(self) -> tuple[Margin, ...]:
+        """The tables, in terms of the spec, that records are counted into: all that is measured is a sum of these."""
+        return cover(self.spec.domain, tuple(dict.fromkeys(map(self.counted_margin, self.counted))))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 
 _FEW_TABLES = 100
+_SMALL_BASE = 1 << 20
+"""The most cells of a base table that is tried beside the search."""
 
 _NAMED: dict[str, Callable[[Problem], Shares]] = {
     "residual": strategies.residual,
@@ -72,12 +74,16 @@ def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
     if strategy != "auto":
         return (strategy,)
     best = "residual" if gaussian else "search"
+    # The search reckons with variances of 2/ε². Discrete noise has less where ε is large, down to 2·exp(−ε), and then
+    # one question with all of the budget may be better than several with a part of it.
+    used = spec.domain.margin({name for margin in spec.margins for name in margin})
+    whole = ("base",) if not gaussian and not spec.public and spec.domain.cells(used) <= _SMALL_BASE else ()
     if spec.neighbours == "add-remove" and not spec.public:
-        return (best,)
+        return (best, *whole)
     # The best found for records that are added or removed need not be the best for other neighbours. With facts every
     # table gets noise of its own from `margins`, and forecasts of many such tables take long.
     others = ("residual",) if spec.public and len(spec.workload) > _FEW_TABLES else ("residual", "margins")
-    return tuple(dict.fromkeys([best, *others]))
+    return tuple(dict.fromkeys([best, *others, *whole]))
 
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from margrave.algebra.cover import cost
 from margrave.algebra.lattice import downward_closure
 from margrave.design.limits import (
     CHAIN_SIZE,
@@ -29,11 +30,14 @@ from margrave.design.limits import (
 if TYPE_CHECKING:
     from margrave.design.plan import Plan
 
-SECONDS_PER_MILLION = 0.4
-"""Processor time of reading and counting a million records of 15 columns from Parquet."""
-
 _PROGRAM = 160 << 20
 """Bytes of the program itself, with its readers of data."""
+_BATCH, _PER_VALUE = 1 << 21, 50
+"""Values that are read together at most, and the bytes that each takes on its way to being counted."""
+_UNITS = 450 << 20
+"""Bytes of bounding units, once there are so many records that they wait on disk."""
+_COLUMN, _PASS, _UNIT = 8e-9, 2.6e-9, 2e-6
+"""Seconds for each record: of reading a column, of counting into a table, of bounding units."""
 _NUMBER = 8
 _PER_MARGIN = 1400
 """Bytes that a measurement and its answer take beside their numbers."""
@@ -43,16 +47,19 @@ _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
 _RECORD_COPIES = 12
 """Arrays of the size of all fitted tables that are held together while records are fitted."""
-_TEMPERATURES, _READ, _SWEEP = 9, 2.4e-9, 1.5e-3
+_TEMPERATURES, _READ, _SWEEP = 8, 1.8e-9, 1.5e-3
 """How many temperatures a fit of records tries, about; seconds of reading a number, and of a sweep beside that."""
 
 
 def memory(plan: Plan) -> int:
     """The bytes of a release at its peak: the program, exact counts and noisy numbers, then the full table."""
-    counted = sum(plan.domain.cells(margin) for margin in plan.counted)
     numbers = sum(measurement.query.outputs(plan.domain) for measurement in plan.measurements)
-    # Exact counts stand beside the larger tables that they are summed from, and those take about three times as much.
-    measuring = _NUMBER * 4 * counted
+    # Exact counts stand beside the larger tables that they are summed from.
+    domain, covering = plan.spec.domain, plan.covering
+    counted = sum(map(domain.cells, {*covering, *map(plan.counted_margin, plan.counted)}))
+    measuring = _NUMBER * counted + _PER_VALUE * min(_BATCH, len(_columns(plan)) << 16)
+    if _bounds_units(plan):
+        measuring += _UNITS
     widest = max(map(len, plan.spec.margins))
     below = downward_closure(map(plan.measured_margin, plan.spec.margins))
     kept = sum(plan.domain.cells(margin) for margin in below if len(margin) < widest)
@@ -67,12 +74,18 @@ def seconds(plan: Plan) -> float:
     numbers = sum(measurement.query.outputs(plan.domain) for measurement in plan.measurements)
     cells = sum(map(plan.spec.domain.cells, plan.spec.margins))
     tables = len(plan.spec.margins) + len(plan.measurements)
-    once = 80e-9 * numbers + 130e-9 * cells + 60e-6 * tables
+    once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
     full = full_cells(plan)
     if full is None:
         return once
     effort, simulations = _fitting(plan, full)
     return (1 + simulations) * (once + effort)
+
+
+def reading_seconds(plan: Plan, records: int) -> float:
+    """Processor time of reading so many records from Parquet, and of counting them."""
+    each = _COLUMN * len(_columns(plan)) + _PASS * cost(plan.spec.domain, plan.covering)
+    return records * (each + (_UNIT if _bounds_units(plan) else 0))
 
 
 def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float:
@@ -82,7 +95,8 @@ def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float
     # The last sweeps end early more often than not.
     freeze = sweeps(RECORD_FREEZES, FREEZE_READS, reads) // 2
     again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
-    made = _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
+    # The temperature is looked for with two sets of records side by side.
+    made = 2 * _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
     return 4.0 + made * (_SWEEP + _READ * reads)
 
 
@@ -109,7 +123,7 @@ def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
     """Seconds to make the full table non-negative and whole once, and how often that is simulated for error bars."""
     method = _method(plan, cells)
     efforts = {
-        "log-linear": 0.45,
+        "log-linear": 0.33,
         "entropy": 0.1 + 2.2e-6 * cells**1.18,
         "sparse": 0.03 + 2.7e-3 * 2 ** len(_used(plan)),
     }
@@ -130,6 +144,15 @@ def _method(plan: Plan, cells: int) -> str:
     if rows * cells <= CHAIN_SIZE:
         return "log-linear"
     return "entropy" if cells <= ENTROPY_CELLS else "least-squares"
+
+
+def _columns(plan: Plan) -> set[str]:
+    """The columns that are read."""
+    return {name for table in plan.covering for name in table}
+
+
+def _bounds_units(plan: Plan) -> bool:
+    return plan.spec.data is not None and plan.spec.data.unit is not None
 
 
 def _used(plan: Plan) -> set[str]:

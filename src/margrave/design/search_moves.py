@@ -111,7 +111,9 @@ def cover(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Cand
     blocks: list[Candidate] = []
     while len(waiting):
         block = waiting[0] > 0
-        missing = waiting.sum(axis=1) - waiting @ waiting[0]
+        # Some linear algebra libraries raise the flag for invalid numbers at random, also for zeros and ones.
+        with np.errstate(invalid="ignore"):
+            missing = waiting.sum(axis=1) - waiting @ waiting[0]
         while (added := _best_extension(target, block, waiting, missing, max_cells)) is not None:
             block[added] = True
             missing -= waiting[:, added]
@@ -130,7 +132,8 @@ def _best_extension(
     touched = np.where(missing > 0.5, 1 / np.maximum(missing, 1), 0)
     gains = np.where(touched > 0.99, 1.0, 1e-3 * touched * touched).astype(np.float32)
     # A larger domain costs noise in proportion: the gain is per doubling of the block.
-    gain = np.where(fits, (gains @ waiting) / target.log_sizes, 0.0)
+    with np.errstate(invalid="ignore"):
+        gain = np.where(fits, (gains @ waiting) / target.log_sizes, 0.0)
     return int(np.argmax(gain)) if gain.max() > 0 else None
 
 

@@ -29,7 +29,7 @@ from margrave.design.choices import (
     Strategy,
 )
 from margrave.design.codebook import Codebook
-from margrave.design.document import parse_text, public_text, with_lines
+from margrave.design.document import parse_text, spec_text, with_lines
 from margrave.design.facts.contradictions import contradictions
 from margrave.design.reader import Node
 from margrave.design.spec_attributes import Names, read_attributes
@@ -127,7 +127,7 @@ class Spec:
         if isinstance(source, str) and "\n" in source:
             return cls.parse(source)
         path = Path(source)
-        return _parse(public_text(path), path.parent, str(path))
+        return _parse(spec_text(path), path.parent, str(path))
 
     @classmethod
     def parse(cls, text: str, base: Path | None = None) -> Spec:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.cover import BLOCK_ROWS, MAX_CELLS, check_cells, cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
 from margrave.design.codebook import Codebook
 from margrave.errors import UsageError
-from margrave.measure.cover import BLOCK_ROWS, MAX_CELLS, check_cells, cover
 from margrave.measure.failures import Failures
 from margrave.measure.impossible import Pattern, Patterns
 from margrave.measure.kernel import Kernel
@@ -169,7 +169,7 @@ class Tally:
         self._kernel.add(block, amount)
 
     def margins(self, wanted: Collection[Margin]) -> dict[Margin, Array]:
-        """Each wanted margin, summed from the smallest counted table above it."""
+        """Each wanted margin: the counted table itself, or a sum of the smallest counted table above it."""
         self._kernel.finish()
         holders: dict[str, set[Margin]] = {}
         for table in self._kernel.counts:
@@ -178,10 +178,10 @@ class Tally:
         return {margin: self._sum(margin, holders) for margin in wanted}
 
     def _sum(self, margin: Margin, holders: Mapping[str, set[Margin]]) -> Array:
-        above: Collection[Margin] = self._kernel.counts
-        if margin:
-            above = set.intersection(*(holders[name] for name in margin))
+        counts = self._kernel.counts
+        if margin in counts:
+            return counts[margin].reshape(self._domain.shape(margin))
+        above: Collection[Margin] = set.intersection(*(holders[name] for name in margin)) if margin else counts
         table = min(above, key=lambda candidate: (self._domain.cells(candidate), candidate))
         axes = tuple(axis for axis, name in enumerate(table) if name not in margin)
-        shaped = self._kernel.counts[table].reshape(self._domain.shape(table))
-        return np.asarray(shaped.sum(axis=axes, dtype=np.int64) if axes else shaped.copy())
+        return np.asarray(counts[table].reshape(self._domain.shape(table)).sum(axis=axes, dtype=np.int64))

@@ -14,6 +14,12 @@ import pyarrow.parquet
 from margrave.measure.failures import guarded
 
 ROWS = 1 << 16
+_VALUES = 1 << 21
+
+
+def batch_rows(columns: int) -> int:
+    """Rows of a batch: fewer where there are many columns, so that memory does not follow their number either."""
+    return min(ROWS, max(1 << 10, _VALUES // max(1, columns)))
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Parquet:
             return pa.parquet.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False)
 
         with guarded(opened, self.trouble) as file:
-            batches = guarded(lambda: file.iter_batches(ROWS, columns=stored), self.trouble)
+            batches = guarded(lambda: file.iter_batches(batch_rows(len(stored)), columns=stored), self.trouble)
             while (batch := guarded(lambda: next(batches, None), self.trouble)) is not None:
                 yield guarded(lambda batch=batch: self._complete(batch, wanted), self.trouble)  # type: ignore[misc]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.cover import cost
 from margrave.algebra.domain import Domain, Margin
-from margrave.measure.cover import cost
 from margrave.measure.records import Coded
 
 Array = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from margrave.errors import DataError, UsageError, suggest
 from margrave.measure.databases import DUCKDB, SCHEMES, is_duckdb, open_duckdb, open_postgres
 from margrave.measure.delimited import COMPRESSIONS, SUFFIXES, open_delimited
 from margrave.measure.failures import guarded
-from margrave.measure.files import ROWS, open_arrow, open_parquet
+from margrave.measure.files import ROWS, batch_rows, open_arrow, open_parquet
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
@@ -125,7 +125,7 @@ class Dataset:
         batches = guarded(
             lambda: iter(
                 self.dataset.scanner(
-                    columns=wanted, batch_size=ROWS, batch_readahead=4, fragment_readahead=1
+                    columns=wanted, batch_size=batch_rows(len(wanted)), batch_readahead=4, fragment_readahead=1
                 ).to_batches()
             ),
             self.trouble,

@@ -6,20 +6,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import Any
 
 from margrave.budget.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
 from margrave.budget.ledger.check import Published
+from margrave.budget.ledger.content import Content
 from margrave.budget.ledger.journal import canonical
 from margrave.crossing import Measured
 from margrave.design.plan import Plan
 from margrave.design.spec import Spec
-from margrave.errors import BundleError, UsageError
+from margrave.errors import BundleError, RefusedError, UsageError
 from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, bundle_files, read_bundle
+from margrave.publish.large import bundle_bytes, is_large
 from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
-from margrave.publish.reading import archived, opened
+from margrave.publish.reading import MOST_BYTES, archived, opened
 from margrave.publish.release import Release
-from margrave.publish.writing import archive_bytes
+from margrave.publish.writing import File, archive_of
 
 
 def notion_of(spec: Spec) -> Notion:
@@ -57,10 +61,13 @@ def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | No
 def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
     """Reserve, draw, commit: in this order, so that whatever is interrupted, no answer is there without its charge.
 
+    What can be known without data comes first: whether the ledger could keep the answer.
+
     A failure of the draw, or of anything computed from it, gives the request up, and its charge stays: drawing again
     until it succeeds would be another, dearer question. An interruption, or a failure to store the answer, leaves the
     request unfinished, to be taken up again.
     """
+    check_room(plan)
     charge = ledger.reserve(request)
     if charge.content is not None:
         return _read(charge.content)
@@ -84,13 +91,41 @@ def _section(charge: Charge) -> dict[str, Any]:
     }
 
 
-def _written(release: Release) -> tuple[bytes, str]:
+def check_room(plan: Plan) -> None:
+    """Refuse a release whose bundle could not be kept, before anything is spent on it."""
+    if not is_large(plan):
+        return
+    needed = bundle_bytes(plan)
+    if needed > MOST_BYTES:
+        raise RefusedError(
+            f"the bundle may take {needed / 2**30:.1f} GiB, and a ledger keeps answers of up to "
+            f"{MOST_BYTES / 2**30:.0f} GiB: divide the tables between several releases"
+        )
+    folder = Path(gettempdir())
+    free = disk_usage(folder).free
+    if needed > free:
+        raise RefusedError(
+            f"the bundle may take {needed / 2**30:.1f} GiB on disk before the ledger has it, and {folder} has "
+            f"{free / 2**30:.1f} GiB left: make room, or set TMPDIR to another folder"
+        )
+
+
+def _written(release: Release) -> tuple[Content, str]:
     """A bundle as one archive, and the identity of the release: the SHA-256 of its `release.json`."""
-    files = list(bundle_files(release, release.created))
-    return archive_bytes(files), sha256(dict(files)[MANIFEST]).hexdigest()
+    identity = ""
+
+    def files() -> Iterator[File]:
+        nonlocal identity
+        for name, content in bundle_files(release, release.created):
+            if name == MANIFEST:
+                identity = sha256(content).hexdigest()
+            yield name, content
+
+    content = archive_of(files(), large=is_large(release.plan))
+    return content, identity
 
 
-def _read(content: bytes) -> Release:
+def _read(content: Content) -> Release:
     with archived(content) as files:
         return replace(read_bundle(files).release, stored=content)
 

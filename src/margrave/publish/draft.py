@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import ROUND_FLOOR, Decimal, DecimalException, localcontext
 
@@ -19,6 +20,8 @@ _WARNING = """\
 _MARK = "# read from data"
 _WIDEST_RANGE = 30
 _MOST_BINS = 10
+_IDENTIFIER = re.compile(r"(^|[^a-z])id$", re.IGNORECASE)
+"""Names of columns whose numbers tell records or people apart: ``id``, ``person_id``."""
 
 
 def draft_spec(profile: Profile) -> str:
@@ -51,7 +54,7 @@ def draft_spec(profile: Profile) -> str:
 def _attribute_line(column: ColumnProfile) -> str:
     if wrong := name_problem(column.name):
         return f"# {key(column.name)}: left out: {wrong}"
-    if column.kind == "identifier":
+    if column.kind == "identifier" or (column.kind in ("integers", "numbers") and _IDENTIFIER.search(column.name)):
         return f"# {key(column.name)}: left out: it looks like an identifier"
     if column.kind == "empty":
         return f"# {key(column.name)}: left out: it is empty"

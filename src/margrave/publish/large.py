@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.design.plan import Plan
 from margrave.publish.parts import CELLS, known_cells_part, parquet_bytes, published_part, rounded
+from margrave.reconstruct.published import publishable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,14 @@ def is_large(plan: Plan) -> bool:
         return True
     numbers = sum(one.query.outputs(plan.domain) for one in plan.measurements)
     return numbers + sum(map(plan.spec.domain.cells, margins)) > MOST_ROWS
+
+
+def bundle_bytes(plan: Plan) -> int:
+    """The most that the numbers of a large release take on disk, about."""
+    numbers, _, cells = map(sum, _sizes(plan).values())
+    # Beside each published count stand its unbiased estimate and two error bars, which differ from cell to cell.
+    published = 4 if publishable(plan) is None else 1
+    return 8 * (numbers + published * cells)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
+from margrave.budget.ledger.content import AnswerFile, Content
 from margrave.errors import BundleError
 
 MOST_FILES = 1 << 18
@@ -52,10 +53,10 @@ def opened(path: Path) -> Iterator[Files]:
 
 
 @contextmanager
-def archived(content: bytes) -> Iterator[Files]:
-    """The files of a bundle that is one archive in memory."""
+def archived(content: Content) -> Iterator[Files]:
+    """The files of a bundle that is one archive, as a ledger stores it."""
     try:
-        archive = zipfile.ZipFile(BytesIO(content))
+        archive = zipfile.ZipFile(_handle(content))
     except _DAMAGED:
         raise BundleError("the archive of a release is damaged") from None
     with archive:
@@ -85,17 +86,23 @@ class _Folder:
 class _Archive:
     archive: zipfile.ZipFile
     names: frozenset[str]
-    source: Path | bytes
+    source: Path | Content
 
     def read(self, name: str, most: int) -> bytes:
         _check_there(name, self.names)
         try:
             if self.archive.fp is not None:
                 return _unpacked(self.archive, name, most)
-            with zipfile.ZipFile(BytesIO(self.source) if isinstance(self.source, bytes) else self.source) as again:
+            with zipfile.ZipFile(_handle(self.source)) as again:
                 return _unpacked(again, name, most)
         except (*_DAMAGED, KeyError):
             raise BundleError(f"{name} is damaged: it cannot be unpacked") from None
+
+
+def _handle(source: Path | Content) -> Path | IO[bytes]:
+    if isinstance(source, AnswerFile):
+        return source.file
+    return BytesIO(source) if isinstance(source, bytes) else source
 
 
 def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:

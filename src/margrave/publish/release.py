@@ -30,6 +30,7 @@ from margrave.reconstruct.published import Published, publish, publishable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from margrave.budget.ledger.content import Content
     from margrave.design.facts.bounds import CellBounds
 
 
@@ -50,7 +51,7 @@ class Release:
     plan: Plan
     measured: Measured
     ledger: Mapping[str, Any] | None = None
-    stored: bytes | None = None
+    stored: Content | None = None
     kept: Published | None = None
     bars: Mapping[Margin, Bars] = field(default_factory=dict)
 

@@ -1,26 +1,29 @@
-"""Writing a bundle so that it is there as a whole or not at all: to a name beside the target, then renamed."""
+"""Writing a bundle so that it is there as a whole or not at all: in a folder beside the target, then renamed."""
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
+from margrave.budget.ledger.content import AnswerFile, Content, pieces, room
 from margrave.errors import BundleError, UsageError
+from margrave.temporary import temporary_folder
 
 File = tuple[str, bytes]
 """The name of a file inside a bundle, with forward slashes, and its content."""
 
 Step = Callable[[], None]
+
+PREFIX = ".margrave-unfinished-"
+"""How the name of a folder begins in which a bundle is being written."""
 
 _log = logging.getLogger(__name__)
 _WAITING = 16
@@ -60,12 +63,13 @@ def write_files(path: Path, files: Iterable[File], done: Step = lambda: None) ->
     _log.info("a bundle of %d files is written", written)
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: Content) -> None:
     """Write one file that does not exist yet, as a whole or not at all."""
     check_target(path)
     with _errors(path), _unfinished(path) as unfinished:
         _write_settled(unfinished, content)
         unfinished.rename(path)
+        _settle_folder(path.parent)
 
 
 @contextmanager
@@ -80,16 +84,9 @@ def _errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[Path]:
-    """A name beside the target; whatever stands there is removed unless it was renamed."""
-    names = (path.with_name(f".{path.name}.{os.getpid()}-{attempt}.part") for attempt in count())
-    unfinished = next(name for name in names if not os.path.lexists(name))
-    try:
-        yield unfinished
-    finally:
-        if unfinished.is_dir():
-            shutil.rmtree(unfinished, ignore_errors=True)
-        else:
-            unfinished.unlink(missing_ok=True)
+    """A place in a temporary folder beside the target; whatever stands there is removed unless it was renamed."""
+    with temporary_folder(path.parent, PREFIX) as folder:
+        yield folder / path.name
 
 
 def _write_folder(folder: Path, files: Iterable[File], done: Step) -> int:
@@ -121,14 +118,19 @@ def _write_archive(path: Path, files: Iterable[File], done: Step) -> int:
     return written
 
 
-def archive_bytes(files: Iterable[File]) -> bytes:
-    """The files of a bundle as one archive in memory."""
+def archive_of(files: Iterable[File], *, large: bool) -> Content:
+    """The files of a bundle as one archive: in memory or, if it is ``large``, in a temporary file."""
+    if large:
+        with room():
+            answer = AnswerFile()
+            _pack(answer.file, files, lambda: None)
+        return answer
     buffer = BytesIO()
     _pack(buffer, files, lambda: None)
     return buffer.getvalue()
 
 
-def _pack(handle: BinaryIO, files: Iterable[File], done: Step) -> int:
+def _pack(handle: IO[bytes], files: Iterable[File], done: Step) -> int:
     written = 0
     with zipfile.ZipFile(handle, "w") as archive:
         for name, content in files:
@@ -142,9 +144,9 @@ def _pack(handle: BinaryIO, files: Iterable[File], done: Step) -> int:
     return written
 
 
-def _write_settled(path: Path, content: bytes) -> None:
+def _write_settled(path: Path, content: Content) -> None:
     with path.open("xb") as handle:
-        handle.write(content)
+        handle.writelines(pieces(content))
         handle.flush()
         os.fsync(handle.fileno())
 

@@ -33,10 +33,13 @@ _HIGHEST = 40.0
 
 def applies(estimates: Estimates) -> bool:
     """Whether the table is small enough, and everything but perhaps the total is measured with noise."""
-    domain = estimates.domain
-    rows = sum(prod(size - 1 for size in domain.shape(margin)) for margin in estimates.values)
     noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
-    return noisy and rows > 1 and rows * domain.cells() <= CHAIN_SIZE
+    return noisy and 1 < parameters(estimates) <= CHAIN_SIZE / estimates.domain.cells()
+
+
+def parameters(estimates: Estimates) -> int:
+    """The number of effects: one for each dimension of each measured residual."""
+    return sum(prod(size - 1 for size in estimates.domain.shape(margin)) for margin in estimates.values)
 
 
 @dataclass
@@ -130,8 +133,8 @@ def _mode(model: _Model, variances: Floats) -> Floats:
             damping *= 5
         if step in (6, 12, 18):
             for width, mine in _widths(model):
-                spread = float((effects[mine] ** 2 / model.room[mine]).sum())
-                variances[width] = (_SCALE + 0.5 * spread) / (_SHAPE + 0.5 * mine.sum())
+                size = float((effects[mine] ** 2 / model.room[mine]).sum())
+                variances[width] = (_SCALE + 0.5 * size) / (_SHAPE + 0.5 * mine.sum())
             prior = _prior(model, variances)
             value, slope, table = model.energy(effects, prior)
     return effects
@@ -155,11 +158,11 @@ def _chain(model: _Model, effects: Floats, variances: Floats, normals: Normals) 
     prior = _prior(model, variances)
     typical = model.table(effects)
     total, accepted, step = np.zeros_like(typical), 0.0, 0.3
-    factor = cholesky(model.curvature(typical, prior), lower=True)
+    spread = _spread(model, typical, prior)
     for turn in range(_WARM + _KEPT):
         if turn < _SETTLED and turn % _REFRESH == _REFRESH - 1:
-            factor = cholesky(model.curvature(typical, prior), lower=True)
-        effects, table, chance = _move(model, effects, prior, factor, step, normals)
+            spread = _spread(model, typical, prior)
+        effects, table, chance = _move(model, effects, prior, spread, step, normals)
         if turn < _WARM:
             step *= float(np.exp((chance - 0.8) / np.sqrt(10.0 + turn % _SETTLED)))
             typical = 0.9 * typical + 0.1 * table
@@ -167,28 +170,34 @@ def _chain(model: _Model, effects: Floats, variances: Floats, normals: Normals) 
             total += table
             accepted += chance
         for width, mine in _widths(model):
-            spread = float((effects[mine] ** 2 / model.room[mine]).sum())
+            size = float((effects[mine] ** 2 / model.room[mine]).sum())
             chi = 0.5 * float((normals(int(mine.sum()) + 1) ** 2).sum())
-            variances[width] = (_SCALE + 0.5 * spread) / chi
+            variances[width] = (_SCALE + 0.5 * size) / chi
         prior = _prior(model, variances)
     return total / _KEPT, accepted / _KEPT
 
 
+def _spread(model: _Model, table: Floats, prior: Floats) -> Floats:
+    """A matrix with ``spread·spreadᵀ`` about the posterior covariance of the effects."""
+    factor = cholesky(model.curvature(table, prior), lower=True)
+    return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False).T)
+
+
 def _move(
-    model: _Model, effects: Floats, prior: Floats, factor: Floats, step: float, normals: Normals
+    model: _Model, effects: Floats, prior: Floats, spread: Floats, step: float, normals: Normals
 ) -> tuple[Floats, Floats, float]:
-    """One Hamiltonian move with mass ``factor·factorᵀ``: the new effects and table, and the chance to accept."""
+    """One Hamiltonian move in units of ``spread``: the new effects and table, and the chance to accept."""
     draw = normals(len(effects) + 2)
     still = draw[2:]
     value, slope, table = model.energy(effects, prior)
     step *= 1 + 0.1 * float(np.tanh(draw[0]))
-    moving = still - 0.5 * step * solve_triangular(factor, slope, lower=True, check_finite=False)
+    moving = still - 0.5 * step * (slope @ spread)
     new, tried, ahead = effects, value, table
     for leap in range(_LEAPS):
-        new = new + step * solve_triangular(factor, moving, lower=True, trans=1, check_finite=False)
+        new = new + step * (spread @ moving)
         tried, slope, ahead = model.energy(new, prior)
         share = 1.0 if leap < _LEAPS - 1 else 0.5
-        moving = moving - share * step * solve_triangular(factor, slope, lower=True, check_finite=False)
+        moving = moving - share * step * (slope @ spread)
     rise = tried + 0.5 * float(moving @ moving) - value - 0.5 * float(still @ still)
     chance = float(np.exp(-max(rise, 0.0))) if np.isfinite(rise) else 0.0
     if float(ndtr(draw[1])) < chance:

@@ -43,6 +43,9 @@ _CLEARLY = 0.8
 _ACCEPTED = 0.2
 """A chain that accepts fewer of its moves is not trusted."""
 
+_FAR = 3.0
+"""Nor is one that ends at a table whose misfit is this many times the number of parameters."""
+
 
 @dataclass(frozen=True, eq=False)
 class NonNegative:
@@ -133,12 +136,26 @@ def _automatic(
     if exchangeable.applies(estimates) and measured(estimates, wanted):
         return _least_risk(estimates, wanted, possible)
     if posterior.applies(estimates) and not exchangeable.applies(estimates):
-        table, accepted = posterior.log_linear(estimates, possible)
-        if accepted >= _ACCEPTED and np.isfinite(table).all():
-            return _result(estimates, table, "log-linear", f"posterior mean; {accepted:.0%} of the moves accepted")
+        if (found := _posterior(estimates, possible)) is not None:
+            return found
     elif entropy_applies(estimates) and measured(estimates, wanted):
         return _named(estimates, "entropy", wanted, possible, progress)
     return _named(estimates, "least-squares", wanted, possible, progress)
+
+
+def _posterior(estimates: Estimates, possible: Possible | None) -> NonNegative | None:
+    """The log-linear posterior mean; None where the chain did not reach it, as it may where there is hardly any noise.
+
+    Whatever the noise, the misfit of the truth is about half the number of parameters.
+    """
+    try:
+        table, accepted = posterior.log_linear(estimates, possible)
+    except np.linalg.LinAlgError:
+        return None
+    if accepted < _ACCEPTED or not np.isfinite(table).all():
+        return None
+    found = _result(estimates, table, "log-linear", f"posterior mean; {accepted:.0%} of the moves accepted")
+    return found if found.misfit <= _FAR * posterior.parameters(estimates) else None
 
 
 def _least_risk(estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None) -> NonNegative:

@@ -36,6 +36,10 @@ from margrave.reconstruct.whole import whole
 
 Progress = Callable[[float], None]
 
+_LEAST = 1e-6
+"""No noise counts as less than this variance, a thousandth of a record: at ε = 500 it is 1e-217, which nobody could
+tell from none and whose inverse nobody could reckon with.
+"""
 INTERRUPTED = "the fit was interrupted: these are the best records so far"
 
 
@@ -243,11 +247,12 @@ def _expected_raise(plan: Plan) -> tuple[str, ...]:
 
 
 def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
-    """Every residual that the measurements say something about."""
+    """Every residual that the measurements say something about, none of them known too well to be computed with."""
     measured = domain if plan.encoding is None else plan.domain.restrict(plan.encoding.margin(domain.names))
     measurements = (measurement.query.margin for measurement in plan.measurements)
     margins = downward_closure([*measurements, *plan.exact])
     covered = [margin for margin in margins if plan.accuracy.variance(margin) < np.inf]
     fit.prepare(covered)
     values = {margin: fit.residual(margin) for margin in covered}
-    return Estimates(measured, values, {margin: plan.accuracy.variance(margin) for margin in covered})
+    variances = {margin: plan.accuracy.variance(margin) for margin in covered}
+    return Estimates(measured, values, {margin: max(one, _LEAST) if one else one for margin, one in variances.items()})

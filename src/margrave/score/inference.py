@@ -37,11 +37,13 @@ class FitTest:
     """Whether the model describes the table: the misfit ``x2``, and how probable a larger one is under the model.
 
     ``df``: measured dimensions minus parameters; zero when nothing beyond the model was measured, so that nothing can
-    be tested. ``variance``: that of ``x2`` under the model, 2 df for Gaussian noise and large counts.
+    be tested. ``mean`` and ``variance``: those of ``x2`` under the model, df and 2 df for Gaussian noise and large
+    counts; the mean is larger where some parameters belong to cells that are as good as empty, and are hardly fitted.
     """
 
     x2: float
     df: int
+    mean: float
     variance: float
 
     @property
@@ -49,8 +51,8 @@ class FitTest:
         """By a multiple of a χ² law with the right mean and variance; None if nothing can be tested."""
         if not self.df:
             return None
-        scale = self.variance / (2 * self.df)
-        return float(chdtrc(self.df / scale, self.x2 / scale))
+        scale = self.variance / (2 * self.mean)
+        return float(chdtrc(self.mean / scale, self.x2 / scale))
 
 
 @dataclass(frozen=True)
@@ -88,16 +90,20 @@ class Inference:
     def test(self) -> FitTest:
         """The test of the model against everything else that was measured."""
         evidence, state = self.quasi.evidence, self.fitted
-        df = len(evidence.values) - self.model.rank
+        size = len(evidence.values)
         table = np.exp(state.logs)
-        covariance = (evidence.matrix * table) @ evidence.matrix.T + np.eye(len(evidence.values))
-        inverse = np.linalg.inv(covariance)
-        explained = state.weighted @ np.linalg.pinv(state.information, hermitian=True) @ state.weighted.T
-        form = inverse - explained
+        covariance = (evidence.matrix * table) @ evidence.matrix.T + np.eye(size)
+        # The misfit is a quadratic form of the evidence's distance from its mean: of what the fit leaves of it.
+        moved = np.linalg.inv(state.information + np.diag(self.quasi.pull))
+        fitted = 2.0 * moved - moved @ state.information @ moved
+        form = np.linalg.inv(covariance) - state.weighted @ fitted @ state.weighted.T
+        taken = fitted @ state.information
         on_cells = np.einsum("ij,ik,kj->j", evidence.matrix, form, evidence.matrix, optimize=True)
         on_noise = np.einsum("ij,jk,ik->i", evidence.sources, form, evidence.sources, optimize=True)
         fourth = float((table * on_cells**2).sum() + (evidence.excess * on_noise**2).sum())
-        return FitTest(state.misfit, df, 2.0 * df + fourth)
+        mean = size - float(np.trace(taken))
+        variance = 2.0 * (2.0 * mean - size + float((taken * taken.T).sum())) + fourth
+        return FitTest(state.misfit, size - self.model.rank, mean, variance)
 
     def contrasts(self, margins: Iterable[Margin] | None = None, progress: Progress | None = None) -> pd.DataFrame:
         """The terms of the model as log odds and log odds ratios against the first values, with their intervals.

@@ -64,7 +64,7 @@ class Quasi:
     basis: Floats
 
     @property
-    def _pull(self) -> Floats:
+    def pull(self) -> Floats:
         """The weak prior precision of each parameter; the first is the constant, which is as good as free."""
         pull: Floats = np.full(self.basis.shape[1], SPREAD**-2)
         pull[0] = _FREE
@@ -116,7 +116,7 @@ class Quasi:
 
     def _step(self, state: State, target: Target | None, value: float) -> tuple[Floats, float]:
         """A step of the parameters, and its squared length in units of their standard errors."""
-        pull = self._pull
+        pull = self.pull
         # Without the bend a step overshoots for ever where the evidence wants a cell below zero.
         curvature = state.information + state.bend + np.diag(pull)
         free = state.score - pull * state.theta
@@ -132,7 +132,7 @@ class Quasi:
     def direction(self, state: State, target: Target) -> tuple[Floats, float]:
         """How the estimate of a target moves with the evidence, and its standard error."""
         slope = self.basis.T @ target.slope(state.logs)
-        moved = np.linalg.solve(state.information + np.diag(self._pull), slope)
+        moved = np.linalg.solve(state.information + np.diag(self.pull), slope)
         return np.asarray(state.weighted @ moved), sqrt(max(float(moved @ state.information @ moved), 1e-300))
 
     def statistic(self, state: State, target: Target) -> tuple[float, float, float]:

@@ -49,6 +49,9 @@ def small(url, *, cap=TEN, grant=TEN, clock=None):
     return ledger
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 class Clock:
     """A clock that is set by hand."""
 
@@ -56,7 +59,7 @@ class Clock:
         self.now = datetime.fromisoformat(day).replace(tzinfo=UTC)
 
     def __call__(self):
-        return self.now
+        return (self.now - EPOCH) // timedelta(microseconds=1) * 1000
 
     def forward(self, **span):
         self.now += timedelta(**span)

@@ -196,7 +196,6 @@ def backup_after_reserve(ledger, folder):
     """The same ledger as it stood between charge and commit: the last entry and its effects taken away."""
     import sqlite3
 
-    from margrave.budget.ledger.records import encode
     from margrave.budget.ledger.replay import recomputed
 
     target = sqlite3.connect(folder / "half.db")
@@ -210,7 +209,7 @@ def backup_after_reserve(ledger, folder):
     half = mg.Ledger.open(folder / "half.db")
     with half.store.reading() as session:
         view = recomputed(session)
-    target.executemany("INSERT INTO ledger_state VALUES (?, ?)", [(k, encode(r)) for k, r in view.changes.items()])
+    target.executemany("INSERT INTO ledger_state VALUES (?, ?)", [(k, r.text) for k, r in view.changes.items()])
     target.commit()
     target.close()
     half.close()

@@ -48,7 +48,10 @@ def tamper(ledger, *statements):
         ("DELETE FROM ledger_journal WHERE number > 8", "the ledger keeps"),
         ("DELETE FROM ledger_journal WHERE number = 1", "entry 1 is missing"),
         ("DELETE FROM ledger_state WHERE key LIKE 'grants/%'", "lacks the record 'grants/survey/ann'"),
-        ("UPDATE ledger_state SET value = replace(value, '3/10', '2/10') WHERE key = 'pool/survey'", "'pool/survey'"),
+        (
+            "UPDATE ledger_state SET value = replace(value, '\"1/10\":3', '\"1/10\":2') WHERE key = 'pool/survey'",
+            "'pool/survey'",
+        ),
         ("INSERT INTO ledger_state VALUES ('pool/other', '{}')", "'pool/other' that does not follow"),
         ("DELETE FROM ledger_answer WHERE place = (SELECT min(place) FROM ledger_answer)", "missing or was changed"),
         ("INSERT INTO ledger_answer VALUES (5, 'abc')", "that no entry commits"),

@@ -8,7 +8,7 @@ from margrave.budget.ledger import DataSetName, Ledger, Notion, verify
 from margrave.budget.ledger.records import Grants, Pool
 from margrave.budget.units import ZCDP, ApproxDP
 from margrave.errors import LedgerError, RefusedError, UsageError
-from tests.budget.ledger.helpers import SURVEY, Clock, answer, ask, eps, released, sha, small
+from tests.budget.ledger.helpers import SURVEY, Clock, answer, ask, eps, released, small
 
 
 @pytest.fixture
@@ -300,14 +300,6 @@ def test_refusals_write_nothing(ledger):
     with pytest.raises(RefusedError):
         ledger.add_account("ann")
     assert ledger.head == before
-
-
-def test_large_answers_are_kept_in_pieces(ledger):
-    content = bytes(range(256)) * (5 << 12) * 4
-    charge = ledger.reserve(ask(1))
-    assert len(content) > 16 << 20
-    assert ledger.commit(charge, content, sha(1)) == content
-    assert ledger.reserve(ask(1)).content == content
 
 
 def test_a_ledger_is_made_once_and_opened_later(url, ledger):

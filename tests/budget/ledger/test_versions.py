@@ -6,24 +6,30 @@ from pathlib import Path
 import pytest
 
 from margrave.budget.ledger import Ledger, store, verify
+from margrave.budget.ledger.content import pieces
 from margrave.budget.ledger.ledger import open_store
 from margrave.budget.ledger.records import Asked, Pool
 from margrave.errors import LedgerError, VerificationError
 from tests.budget.ledger.helpers import ask, eps, small
 
-OLD = json.loads((Path(__file__).parent / "golden" / "version2.json").read_text())
-"""All rows of a ledger as it was written under version 2 of the schema; version 1 only lacked the journal's guards."""
+GOLDEN = Path(__file__).parent / "golden"
+OLD = {version: json.loads((GOLDEN / f"version{version}.json").read_text()) for version in (2, 3)}
+"""All rows of a ledger as it was written under older versions of the schema; 1 only lacked the journal's guards."""
 
 
 def older(url, version, **changed):
     """Put the old ledger into a store, each answer in two parts, some of its records changed."""
-    rows = [("ledger_journal", row) for row in OLD["journal"]]
-    rows += [("ledger_state", (key, changed.get(key, text))) for key, text in OLD["state"]]
-    for digest, _, text in OLD["bundle"]:
+    old = OLD[max(version, 2)]
+    rows = [("ledger_journal", row) for row in old["journal"]]
+    rows += [("ledger_state", (key, changed.get(key, text))) for key, text in old["state"]]
+    for digest, _, text in old.get("bundle", ()):
         rows += [("ledger_bundle", (digest, part, half.encode())) for part, half in enumerate((text[:3], text[3:]))]
+    rows += [("ledger_answer", (place, text.encode())) for place, text in old.get("answer", ())]
     place = open_store(url, create=True)
     later = len(list(place.migrations(version)))
-    statements = [*list(place.migrations(0))[:-later], "CREATE TABLE ledger_schema (version BIGINT NOT NULL)"]
+    statements = [*list(place.migrations(0))[: -later or None], "CREATE TABLE ledger_schema (version BIGINT NOT NULL)"]
+    if version == 3:
+        statements.append("DROP TABLE ledger_bundle")
     with place.connection() as connection:
         for statement in (*statements, f"INSERT INTO ledger_schema VALUES ({version})"):
             connection.execute(statement)
@@ -33,14 +39,14 @@ def older(url, version, **changed):
     return place
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_older_schema_is_brought_up_to_date(url, version):
     older(url, version).close()
     with Ledger.open(url) as ledger:
         assert ledger.store.schema_version() == len(store.MIGRATIONS)
         checked = verify(ledger)
-        assert [checked.entries, checked.bundles, checked.head.hash] == [22, 4, OLD["journal"][-1][2]]
-        assert [ledger.reserve(ask(number)).content for number in range(1, 5)] == [
+        assert [checked.entries, checked.bundles, checked.head.hash] == [22, 4, OLD[2]["journal"][-1][2]]
+        assert [b"".join(pieces(ledger.reserve(ask(number)).content)) for number in range(1, 5)] == [
             f"answer {number}".encode() for number in range(1, 5)
         ]
         assert {one.id: one.status for one in ledger.records(Asked)} == {
@@ -56,15 +62,22 @@ def test_an_older_schema_is_brought_up_to_date(url, version):
 
 
 @pytest.mark.parametrize(
-    ("key", "old", "new"), [("pool/survey", "14/15", "1/15"), ("tip", '"number":22', '"number":23')]
+    ("version", "key", "old", "new"),
+    [
+        (2, "pool/survey", "14/15", "1/15"),
+        (2, "tip", '"number":22', '"number":23'),
+        (3, "pool/survey", "14/15", "1/15"),
+        (3, "pool/survey", '"1/3":1', '"1/3":2'),
+        (3, "asked/ann-5", '"closed":null', '"closed":9'),
+    ],
 )
-def test_an_older_ledger_that_was_changed_stays_as_it_is(url, key, old, new):
-    text = dict(map(tuple, OLD["state"]))[key]
+def test_an_older_ledger_that_was_changed_stays_as_it_is(url, version, key, old, new):
+    text = dict(map(tuple, OLD[version]["state"]))[key]
     assert old in text
-    place = older(url, 2, **{key: text.replace(old, new)})
+    place = older(url, version, **{key: text.replace(old, new)})
     with pytest.raises(VerificationError, match="does not follow from the journal"):
         Ledger.open(url)
-    assert place.schema_version() == 2
+    assert place.schema_version() == version
     place.close()
 
 

@@ -15,7 +15,7 @@ from margrave.reconstruct.records.energy import energy
 from margrave.reconstruct.records.fit import Sampler, fit_records
 from margrave.reconstruct.records.layout import tables
 from margrave.reconstruct.records.start import first_records
-from margrave.reconstruct.records.variables import variables
+from margrave.reconstruct.records.variables import Variables, variables
 from margrave.reconstruct.records.zeros import zeros
 from tests.reconstruct.records.cases import free, problem, table_of
 from tests.shapes import domain_of
@@ -130,6 +130,25 @@ def test_determined_attributes_follow_and_may_change_together():
     assert np.array_equal(records[:, 1], records[:, 0] == 2) and np.array_equal(records[:, 2], records[:, 1] == 0)
     assert not ((records[:, 1] == 1) & (records[:, 3] == 1)).any()
     assert ((records[:, 1] == 0) & (records[:, 3] == 1)).any()
+
+
+def test_a_sweep_of_determined_attributes_knows_how_the_misfit_changes():
+    domain = domain_of(4, 2, 3)
+    # The second attribute is a function of the first, so that its cells are not equally far from each other.
+    found = Variables(
+        domain,
+        ("a", "c"),
+        {"a": 0, "b": 0, "c": 1},
+        {"a": np.arange(4), "b": np.array([0, 1, 1, 0]), "c": np.arange(3)},
+    )
+    case = problem((4, 2, 3), 60, 2.0, 1, ways=2)
+    case.found, case.zeros = found, zeros(found, (), domain)
+    for seed in range(5):
+        misfit, sampler = sampler_of(case, 40, seed)
+        before = misfit_of(case, found.attributes(sampler.codes))
+        _, gained = sampler.sweep(misfit.pulls, 0.3)
+        after = misfit_of(case, found.attributes(sampler.codes))
+        assert gained != 0 and np.isclose(after - before, gained, atol=1e-6 * (1 + before))
 
 
 def test_cold_records_reach_the_dense_optimum():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from margrave.budget.ledger.journal import digest
+from margrave.budget.ledger.content import digest_of
 from margrave.budget.ledger.ledger import Ledger
-from margrave.budget.ledger.records import Asked, Tip, View, encode
+from margrave.budget.ledger.records import Asked, Tip, View
 from margrave.budget.ledger.replay import entry_of, recomputed
 from margrave.budget.ledger.store import Session
 from margrave.budget.ledger.values import Head
@@ -59,7 +59,7 @@ def _check_state(session: Session, view: View) -> int:
         record = missing.pop(key, None)
         if record is None:
             raise VerificationError(f"the ledger keeps a record {key!r} that does not follow from its journal")
-        expected = encode(record)
+        expected = record.text
         if text != expected:
             raise VerificationError(f"the ledger keeps {key!r} as {_short(text)}; the journal gives {_short(expected)}")
     if missing:
@@ -75,7 +75,7 @@ def _check_answers(session: Session, view: View) -> int:
     if unwanted:
         raise VerificationError(f"the ledger keeps an answer to entry {min(unwanted)} that no entry commits")
     for number, closed in wanted.items():
-        if digest(session.answer(number)) != entry_of(session, closed)[0].body["bundle"]:
+        if digest_of(session.answer(number)) != entry_of(session, closed)[0].body["bundle"]:
             raise VerificationError(f"the stored answer to entry {number} is missing or was changed")
     return len(wanted)
 

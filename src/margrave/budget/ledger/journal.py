@@ -19,28 +19,24 @@ _FIELDS = {"body", "kind", "number", "previous", "time"}
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _quick(sort: bool) -> Callable[[Any, int], Iterable[str]] | None:
+def _quick() -> Callable[[Any, int], Iterable[str]] | None:
     """What `JSONEncoder.encode` makes anew at each call, made once; None where Python has no such thing."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return None
-    text = json.encoder.encode_basestring_ascii
-    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, text, None, ":", ",", sort, False, False)
+    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, quoted, None, ":", ",", True, False, False)
     return one
 
 
-_pieces = _quick(True)
-_pieces_in_order = _quick(False)
+quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
+"""A text as a JSON string, in plain ASCII."""
+
+_pieces = _quick()
 
 
 def canonical(value: Any) -> str:
     """One text for one JSON value: sorted keys, no spaces, plain ASCII."""
     return _encoder.encode(value) if _pieces is None else "".join(_pieces(value, 0))
-
-
-def canonical_in_order(value: Any) -> str:
-    """The same text in half the time, for a value whose keys are in order already."""
-    return _encoder.encode(value) if _pieces_in_order is None else "".join(_pieces_in_order(value, 0))
 
 
 def digest(content: bytes) -> str:
@@ -59,15 +55,14 @@ class Entry(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is stored, and what is hashed."""
-        return canonical(
-            {
-                "body": self.body,
-                "kind": self.kind,
-                "number": self.number,
-                "previous": self.previous,
-                "time": self.time,
-            }
+        """What is stored, and what is hashed: the canonical text of the entry."""
+        return self.text_with(canonical(self.body))
+
+    def text_with(self, body: str) -> str:
+        """The same, where the canonical text of the body is known already."""
+        return (
+            f'{{"body":{body},"kind":"{self.kind}","number":{self.number},'
+            f'"previous":"{self.previous}","time":"{self.time}"}}'
         )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from os import urandom
 from pathlib import Path
-from time import time_ns
+from time import gmtime, strftime, time_ns
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from margrave.budget.ledger.journal import START, Entry, digest, hash_of
+from margrave.budget.ledger.content import Content, digest_of
+from margrave.budget.ledger.journal import START, Entry, canonical, hash_of
 from margrave.budget.ledger.records import (
     END,
     FIXED,
@@ -23,7 +24,6 @@ from margrave.budget.ledger.records import (
     View,
     budget_json,
     decode,
-    encode,
 )
 from margrave.budget.ledger.replay import chain, entry_of, remake
 from margrave.budget.ledger.rules import answered, apply, need_account, need_dataset, need_reserved, payers, requests
@@ -32,34 +32,31 @@ from margrave.budget.ledger.values import AccountKind, Charge, DataSetName, Head
 from margrave.budget.units import Budget
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
 
-Clock = Callable[[], datetime]
+Clock = Callable[[], int]
+"""Tells the nanoseconds since 1970, in UTC."""
 
-PATIENCE = timedelta(minutes=1)
-"""Clocks of several machines may differ by so much; one that stands further back is refused."""
+PATIENCE = 60 * 10**9
+"""Clocks of several machines may differ by so many nanoseconds; one that stands further back is refused."""
 
 _MOST_RECENT = 1000
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Ledger:
     """A ledger in a store. Open one with `Ledger.open`, make one with `Ledger.create`."""
 
-    def __init__(self, store: Store, clock: Clock = _now) -> None:
+    def __init__(self, store: Store, clock: Clock = time_ns) -> None:
         self.store = store
         self._clock = clock
         self._fixed: dict[str, Record] = {}
         self._recent: dict[str, tuple[str, Record]] = {}
 
     @classmethod
-    def open(cls, url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+    def open(cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
         """The ledger in a SQLite file (a path) or in a PostgreSQL database (``postgresql://…``)."""
         return opened(url, wait=wait, clock=clock)
 
     @classmethod
-    def create(cls, url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+    def create(cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
         """A new, empty ledger."""
         ledger = cls(open_store(url, create=True, wait=wait), clock)
         try:
@@ -131,53 +128,45 @@ class Ledger:
 
     def reserve(self, request: Request) -> Charge:
         """Charge a request before any data is opened, or find its stored answer, or take it up where it was left."""
-        dataset = str(request.dataset)
+        identity = request.id or _new_id()
+        # What does not depend on the ledger is made before others must wait for it.
+        body = _reserving(request, identity)
+        text, expected = canonical(body), self._expected(request, identity)
         with self.store.writing() as session:
-            identity = request.id or _new_id()
-            view = self._view(session, self._expected(request, identity))
-            data, account = need_dataset(view, dataset), need_account(view, request.account)
+            view = self._view(session, expected)
+            data = need_dataset(view, body["dataset"])
+            need_account(view, request.account)
             different = data.notion.difference(request.notion)
             if different is not None:
                 raise RefusedError(
-                    f"{dataset} is registered with another notion of privacy. They differ in {different}"
+                    f"{data.name} is registered with another notion of privacy. They differ in {different}"
                 )
             asked = _earlier(view, request)
             if asked is not None:
                 return self._charge(session, view, request, asked)
-            body: dict[str, Any] = {
-                "request": identity,
-                "dataset": dataset,
-                "account": account.name,
-                "question": request.question,
-                "cost": budget_json(request.cost),
-                "title": request.title,
-                "mechanisms": list(request.mechanisms),
-                "exact": [list(margin) for margin in request.exact],
-            }
-            if request.disclosed:
-                body["disclosed"] = list(request.disclosed)
-            tip = self._append(session, view, "reserve", body)
+            tip = self._append(session, view, "reserve", body, text)
         return Charge(identity, request.dataset, Head(tip.ledger, tip.number, tip.hash), tip.time)
 
-    def commit(self, charge: Charge, content: bytes, release: str) -> bytes:
+    def commit(self, charge: Charge, content: Content, release: str) -> Content:
         """Close a request with its answer, and give back the answer to publish.
 
         ``release`` is the identity of the release in ``content``, a SHA-256. What comes back is the stored answer:
         another one, if the same question was answered meanwhile.
         """
         check_digest("the identity of a release", release)
+        body = {"request": charge.request, "bundle": digest_of(content), "release": release}
+        text = canonical(body)
         with self.store.writing() as session:
             asked, view = self._asked(session, charge)
             if asked.status == "committed":
                 return _stored(session, asked)[1]
             need_reserved(view, asked.id)
             first = answered(requests(view, asked.dataset, asked.question))
-            if first is not None:
+            if first is None:
+                self._append(session, view, "commit", body, text, (asked.number, content))
+            else:
                 closing, content = _stored(session, first)
                 self._append(session, view, "commit", {**closing, "request": asked.id})
-            else:
-                body = {"request": asked.id, "bundle": digest(content), "release": release}
-                self._append(session, view, "commit", body, (asked.number, content))
         return content
 
     def void(self, charge: Charge, *, touched: bool, reason: str = "") -> None:
@@ -281,19 +270,20 @@ class Ledger:
         view: View,
         kind: str,
         body: Mapping[str, Any],
-        answer: tuple[int, bytes] | None = None,
+        body_text: str | None = None,
+        answer: tuple[int, Content] | None = None,
     ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
         entry = Entry(number, self._time(tip), kind, body, previous)
-        text = entry.text
+        text = entry.text if body_text is None else entry.text_with(body_text)
         entry_hash = hash_of(text)
         after = apply(view, entry, entry_hash)
         if len(self._recent) > _MOST_RECENT:
             self._recent.clear()
         state: list[str] = []
         for key, record in view.changes.items():
-            written = encode(record)
+            written = record.text
             state += (key, written)
             self._recent[key] = (written, record)
         session.append((number, text, entry_hash), state, answer)
@@ -301,7 +291,7 @@ class Ledger:
 
     def _time(self, tip: Tip | None) -> str:
         """The time, which never runs back: a clock set back would revive what has expired."""
-        now = self._clock().astimezone(UTC)
+        now = self._clock()
         text = _iso(now)
         if tip is None or tip.time <= text:
             return text
@@ -312,13 +302,35 @@ class Ledger:
         return tip.time
 
 
+def _reserving(request: Request, identity: str) -> dict[str, Any]:
+    """What the entry that reserves a request says."""
+    body = {
+        "request": identity,
+        "dataset": str(request.dataset),
+        "account": request.account,
+        "question": request.question,
+        "cost": budget_json(request.cost),
+        "title": request.title,
+        "mechanisms": list(request.mechanisms),
+        "exact": [list(margin) for margin in request.exact],
+    }
+    return body | {"disclosed": list(request.disclosed)} if request.disclosed else body
+
+
 def _new_id() -> str:
     """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
     return f"r{time_ns() // 10**6:013}-{urandom(8).hex()}"
 
 
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+def _iso(moment: int) -> str:
+    """A moment of a `Clock` in ISO 8601."""
+    seconds, rest = divmod(moment, 10**9)
+    return f"{_second(seconds)}.{rest // 1000:06}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))
 
 
 def _tip(view: View) -> Tip:
@@ -346,16 +358,16 @@ def _earlier(view: View, request: Request) -> Asked | None:
     return next(unfinished, None)
 
 
-def _stored(session: Session, asked: Asked) -> tuple[Mapping[str, Any], bytes]:
+def _stored(session: Session, asked: Asked) -> tuple[Mapping[str, Any], Content]:
     """What the commit of a request says, and the stored answer."""
     body = entry_of(session, asked.closed)[0].body
     content = session.answer(asked.answer) if asked.answer is not None else b""
-    if digest(content) != body["bundle"]:
+    if digest_of(content) != body["bundle"]:
         raise VerificationError(f"the stored answer to the request {asked.id} is missing or was changed")
     return body, content
 
 
-def opened(url: str | Path, *, wait: float | None = None, clock: Clock = _now) -> Ledger:
+def opened(url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
     """The ledger at a path or URL."""
     ledger = Ledger(open_store(url, wait=wait), clock)
     try:

@@ -110,7 +110,7 @@ class PostgresStore(Store):
                 connection.execute(statement)
             if version < REMADE:
                 session = PostgresSession(connection)
-                remake(session)
+                remake(session, version)
                 session.flush()
             connection.execute("DELETE FROM ledger_schema")
             connection.execute("INSERT INTO ledger_schema (version) VALUES (%s)", (len(MIGRATIONS),))
@@ -136,8 +136,13 @@ class PostgresSession(Session):
     def write(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         self._kept.append((statement, parameters))
 
+    def write_now(self, statement: str, parameters: Sequence[Any] = ()) -> None:
+        self.flush()
+        self._connection.execute(_psycopg(statement), parameters)
+
     def flush(self) -> None:
-        for statement, parameters in self._kept:
+        kept, self._kept = self._kept, []
+        for statement, parameters in kept:
             self._connection.execute(_psycopg(statement), parameters)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from margrave.budget.ledger.journal import START, Entry, read_entry
-from margrave.budget.ledger.records import Asked, View, encode
+from margrave.budget.ledger.records import Asked, Record, View, decode
 from margrave.budget.ledger.rules import apply
 from margrave.budget.ledger.store import MOST_PARTS, Session
 from margrave.errors import MargraveError, VerificationError
 
 _RENAMED = {"tip": "end"}
-_REMADE = ("request/", "question/")
+_REMADE = ("request/", "question/", "asked/")
+_NUMBERED = 3
+"""The version of the schema since which requests and answers are kept under numbers."""
 
 
 def chain(session: Session) -> Iterator[tuple[Entry, str]]:
@@ -50,22 +52,34 @@ def recomputed(session: Session) -> View:
     return view
 
 
-def remake(session: Session) -> None:
-    """Bring what versions 1 and 2 of the schema kept beside the journal to what version 3 does.
+def remake(session: Session, version: int) -> None:
+    """Bring what an older version of the schema kept beside the journal to what is kept now.
 
-    All but requests and questions was written as it is now, and is compared first: what was changed by other means is
-    not to be forgotten.
+    It is compared first: what was changed by other means is not to be forgotten.
     """
     view = recomputed(session)
-    records = {key: encode(one) for key, one in view.changes.items()}
-    kept = {_RENAMED.get(key, key): text for key, text in session.all_state() if not key.startswith(_REMADE)}
-    expected = {key: text for key, text in records.items() if not key.startswith(("asked/", "question/"))}
-    for key in sorted(kept.keys() | expected.keys()):
-        if kept.get(key) != expected.get(key):
+    made = {key: one for key, one in view.changes.items() if version >= _NUMBERED or not key.startswith(_REMADE)}
+    kept = {key: text for key, text in session.all_state() if version >= _NUMBERED or not key.startswith(_REMADE)}
+    kept = {_RENAMED.get(key, key): text for key, text in kept.items()}
+    for key in sorted(kept.keys() | made.keys()):
+        if key not in kept or key not in made or not _same(key, kept[key], made[key]):
             raise VerificationError(f"the record {key!r} does not follow from the journal: restore a backup")
     session.write("DELETE FROM ledger_state")
-    for pair in records.items():
-        session.write("INSERT INTO ledger_state (key, value) VALUES (?, ?)", pair)
+    for key, one in view.changes.items():
+        session.write("INSERT INTO ledger_state (key, value) VALUES (?, ?)", (key, one.text))
+    if version < _NUMBERED:
+        _number_answers(session, view)
+
+
+def _same(key: str, text: str, record: Record) -> bool:
+    try:
+        return decode(key, text) == record
+    except VerificationError:
+        return False
+
+
+def _number_answers(session: Session, view: View) -> None:
+    """Keep answers under the numbers of their requests, no longer under their SHA-256."""
     for one in view.changes.values():
         if isinstance(one, Asked) and one.answer == one.number:
             session.write(

@@ -24,7 +24,7 @@ from margrave.budget.ledger.records import (
 )
 from margrave.budget.ledger.totals import Totals, amount, fits, left, no_more, same_unit, together
 from margrave.budget.ledger.values import DataSetName, Notion, check_account_name, check_data_name, check_day
-from margrave.budget.units import ApproxDP, Budget, PureDP, exact_text
+from margrave.budget.units import ApproxDP, Budget, PureDP, readable
 from margrave.errors import RefusedError, UsageError
 
 
@@ -248,8 +248,7 @@ def _check_request(cost: Budget, most: Budget | None, what: str) -> None:
 def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
     if isinstance(limit, PureDP) and not isinstance(cost, PureDP):
         return f"{what} is pure ({limit}), and a cost of {cost} is not: only pure releases can be charged to it"
-    rest = exact_text(left(spent, limit)) if not isinstance(limit, ApproxDP) else f"{float(left(spent, limit)):.6g}"
-    return f"the request costs {cost}; of {what}, {limit}, only {rest} is left"
+    return f"the request costs {cost}; of {what}, {limit}, only {readable(left(spent, limit))} is left"
 
 
 def _commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:

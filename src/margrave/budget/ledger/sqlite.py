@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,15 +15,8 @@ from margrave.errors import LedgerError, MargraveError, VerificationError
 
 WAIT = 60.0
 """Seconds to wait for another writer."""
-_SHORTEST, _LONGEST = 0.002, 0.02
 _LOG_PAGES = 4000
 _FEW_FREE = "the disk is full: make room and try again; nothing was written"
-
-
-class _Connection(sqlite3.Connection):
-    """A connection that remembers how long, in seconds, its statements wait for a lock, to be told only of changes."""
-
-    patience: float | None = None
 
 
 class SqliteStore(Store):
@@ -65,9 +57,7 @@ class SqliteStore(Store):
 
     def connect(self) -> sqlite3.Connection:
         with _errors(self):
-            one = sqlite3.connect(
-                self.path, timeout=self.wait, isolation_level=None, check_same_thread=False, factory=_Connection
-            )
+            one = sqlite3.connect(self.path, timeout=self.wait, isolation_level=None, check_same_thread=False)
             try:
                 mode = one.execute("PRAGMA journal_mode=WAL").fetchone()[0]
                 one.execute("PRAGMA synchronous=FULL")
@@ -80,15 +70,8 @@ class SqliteStore(Store):
             return one
 
     @contextmanager
-    def _patient(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose statements wait for others."""
-        with _errors(self), self.connection() as connection:
-            _be_patient(connection, self.wait)
-            yield connection
-
-    @contextmanager
     def reading(self) -> Iterator[Session]:
-        with self._patient() as connection:
+        with _errors(self), self.connection() as connection:
             connection.execute("BEGIN")
             try:
                 yield SqliteSession(connection)
@@ -99,7 +82,7 @@ class SqliteStore(Store):
     def writing(self) -> Iterator[Session]:
         connection: Any = self._take()
         try:
-            self._begin(connection)
+            connection.execute("BEGIN IMMEDIATE")
             yield SqliteSession(connection)
             connection.execute("COMMIT")
         except MargraveError:
@@ -114,25 +97,8 @@ class SqliteStore(Store):
             raise
         self._keep(connection)
 
-    def _begin(self, connection: _Connection) -> None:
-        """Wait for the one writer's place. SQLite's own waiting sleeps too long when many are quick.
-
-        Whoever has that place waits for nobody, so the statements up to the commit need no patience either.
-        """
-        deadline, pause = time.monotonic() + self.wait, _SHORTEST
-        _be_patient(connection, 0)
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                break
-            except sqlite3.OperationalError as error:
-                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                    raise
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST)
-
     def schema_version(self) -> int:
-        with self._patient() as connection:
+        with _errors(self), self.connection() as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE name = 'ledger_schema'").fetchone()
             return 0 if found is None else int(connection.execute("SELECT version FROM ledger_schema").fetchone()[0])
 
@@ -143,22 +109,16 @@ class SqliteStore(Store):
             for statement in self.migrations(version):
                 session.write(statement)
             if version < REMADE:
-                remake(session)
+                remake(session, version)
             session.write("DELETE FROM ledger_schema")
             session.write("INSERT INTO ledger_schema (version) VALUES (?)", (len(MIGRATIONS),))
 
     def check_pages(self) -> None:
         """Have SQLite look for damage in its own structures."""
-        with self._patient() as connection:
+        with _errors(self), self.connection() as connection:
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if found != "ok":
                 raise VerificationError(f"{self.path} is damaged: {found}")
-
-
-def _be_patient(connection: _Connection, seconds: float) -> None:
-    if connection.patience != seconds:
-        connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
-        connection.patience = seconds
 
 
 class SqliteSession(Session):

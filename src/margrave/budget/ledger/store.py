@@ -8,13 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import count
 from typing import Any, Protocol
 
+from margrave.budget.ledger.content import Content, gathered, pieces
 from margrave.errors import LedgerError, MargraveError
-
-CHUNK = 1 << 23
-"""Stored answers are cut into pieces of so many bytes, which every store can hold."""
 
 MOST_PARTS = 1 << 12
 """An answer has fewer pieces than this: piece p of the answer to entry n is kept at place n · `MOST_PARTS` + p."""
@@ -46,10 +43,12 @@ MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
     },
     # Answers were kept under their SHA-256. A number that grows is found as well, and is written much faster.
     {"all": ("CREATE TABLE ledger_answer (place {integer} PRIMARY KEY, content {bytes} NOT NULL)",)},
+    # Sums of charges that are listed beside them are no longer kept.
+    {},
 )
 """Version n of the schema is reached by the first n of these. They are only ever added to."""
 
-REMADE = 3
+REMADE = 4
 """What older versions of the schema kept beside the journal is made anew from it."""
 
 
@@ -94,6 +93,10 @@ class Session(ABC):
     def write(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         """Run a statement that finds nothing, now or when the transaction ends."""
 
+    def write_now(self, statement: str, parameters: Sequence[Any] = ()) -> None:
+        """Run a statement that finds nothing, after all before it, without keeping its parameters."""
+        self.write(statement, parameters)
+
     def state(self, keys: Iterable[str]) -> Mapping[str, str]:
         """The records under some keys, where there are such."""
         wanted = list(keys)
@@ -125,30 +128,40 @@ class Session(ABC):
         found = self.rows("SELECT number, entry, hash FROM ledger_journal WHERE number = ?", (number,))
         return next(iter(found), None)
 
-    def answer(self, number: int) -> bytes:
-        """The stored answer to an entry; empty where there is none, or where something else stands in its place."""
-        statement = "SELECT content FROM ledger_answer WHERE place >= ? AND place < ? ORDER BY place"
-        found = self.rows(statement, (number * MOST_PARTS, (number + 1) * MOST_PARTS))
-        parts = [content for (content,) in found]
-        return b"".join(parts) if all(isinstance(part, bytes) for part in parts) else b""
+    def answer(self, number: int) -> Content:
+        """The stored answer to an entry; empty where there is none."""
+        return gathered(self._pieces(number))
+
+    def _pieces(self, number: int) -> Iterator[bytes]:
+        """The pieces of an answer, few at a time; what is no piece, but stands in the place of one, is empty."""
+        statement = "SELECT place, content FROM ledger_answer WHERE place > ? AND place < ? ORDER BY place LIMIT 2"
+        last, end = number * MOST_PARTS - 1, (number + 1) * MOST_PARTS
+        while True:
+            found = list(self.rows(statement, (last, end)))
+            yield from (content if isinstance(content, bytes) else b"" for _, content in found)
+            if len(found) < 2:
+                return
+            last = found[-1][0]
 
     def answered(self) -> set[int]:
         """The entries to which there is an answer."""
         return {place // MOST_PARTS for (place,) in self.rows("SELECT place FROM ledger_answer")}
 
-    def append(self, row: Row, state: Sequence[str], answer: tuple[int, bytes] | None = None) -> None:
+    def append(self, row: Row, state: Sequence[str], answer: tuple[int, Content] | None = None) -> None:
         """Add an entry, the records that it changes (key, value, key, value, …), and the answer that it commits."""
         self.write("INSERT INTO ledger_journal (number, entry, hash) VALUES (?, ?, ?)", row)
         self.write(_upsert(len(state) // 2), state)
         if answer is not None:
             number, content = answer
-            places = count(number * MOST_PARTS)
-            for place, start in zip(places, range(0, max(1, len(content)), CHUNK), strict=False):
-                piece = content[start : start + CHUNK] if len(content) > CHUNK else content
-                self.write("INSERT INTO ledger_answer (place, content) VALUES (?, ?)", (place, piece))
+            write = self.write if isinstance(content, bytes) else self.write_now
+            for part, piece in enumerate(pieces(content)):
+                if part == MOST_PARTS:
+                    raise LedgerError("the answer is larger than what a ledger can keep: nothing was written")
+                write("INSERT INTO ledger_answer (place, content) VALUES (?, ?)", (number * MOST_PARTS + part, piece))
 
 
-Remake = Callable[[Session], None]
+Remake = Callable[[Session, int], None]
+"""Makes what is kept beside the journal anew, from that of a version of the schema."""
 
 
 class Store(ABC):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from margrave.budget.accountant import compose, rho_within
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
-from margrave.errors import RefusedError
+from margrave.errors import RefusedError, VerificationError
 
 MOST_KINDS = 32
 """So many different pure costs are remembered one by one, for the composition that looks at each."""
@@ -21,75 +22,103 @@ _ZERO = Fraction(0)
 
 
 class Totals(NamedTuple):
-    """The sums of some charges from which any composition follows.
+    """What follows from some charges for any composition of them.
 
-    ``epsilon`` and ``squares`` are Σε and Σε² of the pure ones, ``rho`` is Σρ of the zCDP ones, ``approx`` and
-    ``delta`` are Σε and Σδ of the (ε, δ) ones. ``pure`` says how often each pure ε, as text and in
-    order, was spent, or is None once there were too many different ones.
+    ``pure`` says how often each pure ε, as text and in order, was spent. Once there were too many different ones it is
+    empty, and ``unlisted`` has Σε and Σε² instead. ``rho`` is Σρ of the zCDP charges, ``approx`` and ``delta`` are Σε
+    and Σδ of the (ε, δ) ones.
     """
 
     approx: Fraction = _ZERO
     delta: Fraction = _ZERO
-    epsilon: Fraction = _ZERO
-    pure: Mapping[str, int] | None = MappingProxyType({})
+    pure: Mapping[str, int] = MappingProxyType({})
     rho: Fraction = _ZERO
-    squares: Fraction = _ZERO
+    unlisted: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Σε of the pure charges."""
+        return _sum(self.pure) if self.unlisted is None else self.unlisted[0]
+
+    @property
+    def squares(self) -> Fraction:
+        """Σε² of the pure charges."""
+        return _sum(self.pure, 2) if self.unlisted is None else self.unlisted[1]
 
     @property
     def empty(self) -> bool:
-        return not (self.epsilon or self.rho or self.approx)
+        return not (self.pure or self.unlisted or self.rho or self.approx)
 
     def plus(self, cost: Budget, times: int = 1) -> Totals:
         """The totals with one more charge; with ``times`` = -1, with one less."""
-        if isinstance(cost, PureDP):
-            above, below = cost.epsilon.as_integer_ratio()
-            pure = _counted(self.pure, str(cost.epsilon), times)
-            epsilon = _plus(self.epsilon, times * above, below)
-            squares = _plus(self.squares, times * above * above, below * below)
-            return Totals(self.approx, self.delta, epsilon, pure, self.rho, squares)
         if isinstance(cost, ZCDP):
-            above, below = cost.rho.as_integer_ratio()
-            return self._replace(rho=_plus(self.rho, times * above, below))
-        approx = _short(self.approx + times * cost.epsilon)
-        return self._replace(approx=approx, delta=_short(self.delta + times * cost.delta))
+            return self._replace(rho=_short(self.rho + times * cost.rho))
+        if isinstance(cost, ApproxDP):
+            approx = _short(self.approx + times * cost.epsilon)
+            return self._replace(approx=approx, delta=_short(self.delta + times * cost.delta))
+        if self.unlisted is None:
+            pure = _counted(self.pure, str(cost.epsilon), times)
+            if len(pure) <= MOST_KINDS:
+                return Totals(self.approx, self.delta, pure, self.rho)
+            return self._replace(pure={}, unlisted=(_short(_sum(pure)), _short(_sum(pure, 2))))
+        epsilon, squares = self.unlisted
+        more = (_short(epsilon + times * cost.epsilon), _short(squares + times * cost.epsilon**2))
+        return self._replace(unlisted=more)
 
     def minus(self, cost: Budget) -> Totals:
         """The totals without a charge that was taken back."""
         return self.plus(cost, -1)
 
-    def to_json(self) -> dict[str, Any]:
-        """What is not zero, in the order of the alphabet, as the fields are."""
-        return {
-            name: value if name == "pure" else str(value)
-            for name, value in zip(self._fields, self, strict=True)
-            if value or value is None
-        }
+    @property
+    def text(self) -> str:
+        """What is not zero, as canonical JSON: the fields are in the order of the alphabet."""
+        parts = [f'"{name}":{_part(value)}' for name, value in zip(self._fields, self, strict=True) if value]
+        return f"{{{','.join(parts)}}}"
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Totals:
-        numbers = {name: _fraction(value[name]) for name in _SUMS if name in value}
-        return cls(pure=value.get("pure", {}), **numbers)
+        """The totals with that text, or as they were written before, with Σε and Σε² beside the list."""
+        numbers = {name: _fraction(value[name]) for name in ("approx", "delta", "rho") if name in value}
+        unlisted = value.get("unlisted")
+        if "squares" in value and value["pure"] is None:
+            unlisted = value["epsilon"], value["squares"]
+        found = cls(
+            pure=value.get("pure") or {},
+            unlisted=None if unlisted is None else (_fraction(unlisted[0]), _fraction(unlisted[1])),
+            **numbers,
+        )
+        if any(name in value and getattr(found, name) != _fraction(value[name]) for name in ("epsilon", "squares")):
+            raise VerificationError("the sums of charges are not those of the charges")
+        return found
 
 
-_SUMS = ("epsilon", "squares", "rho", "approx", "delta")
+def _part(value: Fraction | Mapping[str, int] | tuple[Fraction, Fraction]) -> str:
+    """A field of totals as JSON."""
+    if isinstance(value, Fraction):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return f'["{value[0]}","{value[1]}"]'
+    times = ",".join([f'"{epsilon}":{count}' for epsilon, count in value.items()])
+    return f"{{{times}}}"
 
 
-def _counted(pure: Mapping[str, int] | None, epsilon: str, times: int) -> Mapping[str, int] | None:
-    if pure is None:
-        return None
+def _counted(pure: Mapping[str, int], epsilon: str, times: int) -> Mapping[str, int]:
     found = {**pure, epsilon: pure.get(epsilon, 0) + times}
     if found[epsilon] <= 0:
         del found[epsilon]
     elif len(found) > len(pure):
         found = dict(sorted(found.items()))
-    return found if len(found) <= MOST_KINDS else None
+    return found
 
 
-def _plus(total: Fraction, above: int, below: int) -> Fraction:
-    """The total and ``above / below``, in whole numbers, which takes half as long as to add two fractions."""
-    if total.denominator == below:
-        return _short(Fraction(total.numerator + above, below))
-    return _short(Fraction(total.numerator * below + above * total.denominator, below * total.denominator))
+def _sum(pure: Mapping[str, int], power: int = 1) -> Fraction:
+    """The sum of a power of all pure charges, in whole numbers, which takes half as long as to add fractions."""
+    above, below = 0, 1
+    for text, times in pure.items():
+        over, under = _fraction(text).as_integer_ratio()
+        over, under = times * over**power, under**power
+        above, below = (over, under) if not above else (above * under + over * below, below * under)
+    return Fraction(above, below)
 
 
 def _short(number: Fraction) -> Fraction:
@@ -99,6 +128,7 @@ def _short(number: Fraction) -> Fraction:
     return Fraction(ceil(number * _COARSE), _COARSE)
 
 
+@lru_cache(maxsize=1024)
 def _fraction(text: str) -> Fraction:
     above, _, below = text.partition("/")
     return Fraction(int(above), int(below or 1))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from margrave.budget.ledger.content import Content
 from margrave.budget.ledger.journal import canonical
 from margrave.budget.units import Budget
 from margrave.errors import UsageError
@@ -188,4 +189,4 @@ class Charge:
     dataset: DataSetName
     head: Head
     time: str
-    content: bytes | None = field(default=None, repr=False)
+    content: Content | None = field(default=None, repr=False)

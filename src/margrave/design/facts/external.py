@@ -14,9 +14,11 @@ import numpy as np
 from margrave.design.facts.cache import text_of
 from margrave.design.facts.graver import MOST_MOVES, OutOfTime, unique_up_to_sign
 from margrave.design.facts.kernel import Integers
+from margrave.temporary import temporary_folder
 
 _NAMES = ("4ti2-graver", "graver")
 _PACKAGE = "passagemath-latte-4ti2"
+_PREFIX = "margrave-facts-"
 _LONGEST = 1e6
 """Seconds."""
 
@@ -39,8 +41,8 @@ def external_basis(matrix: Integers, deadline: float) -> Integers:
     path = program()
     if path is None:
         raise OutOfTime
-    with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder) / "facts"
+    with temporary_folder(Path(tempfile.gettempdir()), _PREFIX) as folder:
+        base = folder / "facts"
         rows = [" ".join(map(str, row)) for row in matrix.tolist()]
         base.with_suffix(".mat").write_text("\n".join([f"{matrix.shape[0]} {matrix.shape[1]}", *rows, ""]))
         try:

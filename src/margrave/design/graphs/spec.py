@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from margrave.budget.units import ZCDP, ApproxDP, PureDP, exact_text
-from margrave.design.document import located, parse_text, public_text, with_lines
+from margrave.design.document import located, parse_text, spec_text, with_lines
 from margrave.design.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.design.graphs.nodes import Given, Nodes, read_nodes
 from margrave.design.reader import Node
@@ -80,7 +80,7 @@ class GraphSpec:
         if isinstance(source, str) and "\n" in source:
             return _checked(parse_text(source, "spec"), None, "spec", source)
         path = Path(source)
-        text = public_text(path)
+        text = spec_text(path)
         return _checked(parse_text(text, str(path)), path.parent, str(path), text)
 
     def public_dict(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from margrave.noise import Generator
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.energy import Energy, energy
 from margrave.reconstruct.records.layout import tables
-from margrave.reconstruct.records.risk import Fluctuation, Judge, judge
+from margrave.reconstruct.records.risk import Judge, judge, known_noise
 from margrave.reconstruct.records.start import first_records, shares
 from margrave.reconstruct.records.variables import Codes, Variables
 from margrave.reconstruct.records.zeros import Zeros
@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 HOTTEST, COLDEST = 1.0, 2.0**-20
+_PATIENCE = 2
+"""The estimate is itself uncertain: the search ends after so many temperatures in a row that did not lower it."""
 _SLIGHT = 0.01
 """Sweeps without temperature end where one improves the misfit by less than this share."""
 _BLOCK = 1 << 12
@@ -93,6 +95,10 @@ class Sampler:
         self._energy, self._zeros = misfit, zeros
         self._curves = misfit.entry_curves
         self._state = np.array([seed], dtype=np.uint64)
+
+    def copy(self) -> Sampler:
+        """The same records once more, to fluctuate on their own."""
+        return Sampler(self.codes.copy(), self._energy, self._zeros, self._state[0] ^ np.uint64(0x5DEECE66D))
 
     @property
     def work(self) -> int:
@@ -163,7 +169,7 @@ def fit_records(
     finished = True
     try:
         if margins and count:
-            search.cool() if temperature is None else search.hold(temperature)
+            search.cool(known_noise(misfit, seed)) if temperature is None else search.hold(temperature)
             sampler.codes = search.best.codes
             sampler.freeze(search.best.mean)
     except KeyboardInterrupt:
@@ -202,33 +208,46 @@ class Search:
         self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
 
-    def cool(self) -> None:
-        """From the hottest temperature downwards, by halves, until the estimated error no longer falls."""
-        temperature = HOTTEST
-        while temperature >= COLDEST:
-            state = self._stay(temperature)
-            if state.error >= self.best.error:
-                break
-            self.best = state
+    def cool(self, noise: Floats) -> None:
+        """From the hottest temperature downwards, by halves, until two in a row have not lowered the estimated error.
+
+        ``noise``: moves the estimates up for one set of records and down for another.
+        """
+        shift = 0.5 * noise / np.repeat(self.misfit.variances, self.misfit.tables.cells)
+        twin = self.sampler.copy()
+        temperature, in_vain = HOTTEST, 0
+        while temperature >= COLDEST and in_vain < _PATIENCE:
+            one, other = self._stay(self.sampler, temperature, shift), self._stay(twin, temperature, -shift)
+            mean = (one + other) / 2
+            error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
+            self._report(mean)
+            in_vain += 1
+            if error < self.best.error:
+                self.best, in_vain = _State(self.sampler.codes.copy(), mean, temperature, error), 0
             temperature /= 2
 
     def hold(self, temperature: float) -> None:
         """Straight to a temperature that is known to be good."""
         for hotter in (8, 4, 2):
-            self._sweeps(hotter * temperature, self._settle)
-        self.best = self._stay(temperature)
+            self._sweeps(self.sampler, hotter * temperature, self._settle)
+        mean = self._stay(self.sampler, temperature)
+        self._report(mean)
+        self.best = _State(self.sampler.codes, mean, temperature, np.inf)
 
-    def _sweeps(self, temperature: float, count: int) -> None:
-        for _ in range(count):
-            self.sampler.sweep(self.misfit.pulls + temperature * self._favour, temperature)
-
-    def _stay(self, temperature: float) -> _State:
-        self._sweeps(temperature, self._settle)
-        seen = Fluctuation(self.misfit)
-        for _ in range(self._states):
-            self._sweeps(temperature, 1)
-            seen.add(self.sampler.counts())
+    def _report(self, mean: Floats) -> None:
         if self._progress is not None:
-            misfits = self.misfit.misfits(seen.mean) / self.misfit.variances
+            misfits = self.misfit.misfits(mean) / self.misfit.variances
             self._progress(float(misfits.sum() / self.misfit.freedoms.sum()))
-        return _State(self.sampler.codes.copy(), seen.mean, temperature, self.jury.error(seen, temperature))
+
+    def _sweeps(self, sampler: Sampler, temperature: float, count: int, shift: Floats | float = 0.0) -> None:
+        for _ in range(count):
+            sampler.sweep(self.misfit.pulls + shift + temperature * self._favour, temperature)
+
+    def _stay(self, sampler: Sampler, temperature: float, shift: Floats | float = 0.0) -> Floats:
+        """The mean of the states at a temperature."""
+        self._sweeps(sampler, temperature, self._settle, shift)
+        total = np.zeros(self.misfit.tables.size)
+        for _ in range(self._states):
+            self._sweeps(sampler, temperature, 1, shift)
+            total += sampler.counts()
+        return total / self._states

@@ -87,7 +87,7 @@ def sweep(
     Returns how many values changed, and by how much the misfit did.
     """
     score, weight = np.empty(layout.sizes.max()), np.empty(layout.sizes.max())
-    place = np.empty((layout.first[1:] - layout.first[:-1]).max(), np.int64)
+    place = np.empty((layout.first[1:] - layout.first[:-1]).max(), np.uint64)
     changed, gained = 0, 0.0
     for record in range(len(codes)):
         row = codes[record]
@@ -96,24 +96,37 @@ def sweep(
             if size == 1:
                 continue
             score[:size] = 0.0
+            left_out = 0.0
             for entry in range(start, layout.first[variable + 1]):
                 cell = layout.where[entry]
                 for slot in range(layout.others[entry]):
                     cell += layout.step[layout.other_begin[entry, slot] + row[layout.other[entry, slot]]]
                 place[entry - start] = cell
-                steps = layout.step[layout.begin[entry] : layout.begin[entry] + size]
-                # The record is taken out first, so that every code is compared from the same state.
-                slope[cell + steps[now]] -= curve[entry]
-                for code in range(size):
-                    score[code] += slope[cell + steps[code]]
+                stride = layout.stride[entry]
+                if stride:
+                    left_out += curve[entry]
+                    for code in range(size):
+                        score[code] += slope[cell]
+                        cell += stride
+                else:
+                    begin = layout.begin[entry]
+                    own = layout.step[begin + now]
+                    for code in range(size):
+                        step = layout.step[begin + code]
+                        score[code] += slope[cell + step] - (curve[entry] if step == own else 0.0)
+            # The record itself is left out, so that every code is compared from the same state.
+            score[now] -= left_out
             _forbid(score, row, variable, size, zeros)
             code = _chosen(score, weight, size, now, temperature, state)
-            if code != now:
-                changed += 1
-                gained += score[code] - score[now]
-                row[variable] = code
+            if code == now:
+                continue
+            changed += 1
+            gained += score[code] - score[now]
+            row[variable] = code
             for entry in range(start, layout.first[variable + 1]):
-                slope[place[entry - start] + layout.step[layout.begin[entry] + code]] += curve[entry]
+                begin, cell = layout.begin[entry], place[entry - start]
+                slope[cell + layout.step[begin + now]] -= curve[entry]
+                slope[cell + layout.step[begin + code]] += curve[entry]
     return changed, gained
 
 

@@ -15,6 +15,8 @@ from margrave.algebra.domain import Margin
 from margrave.reconstruct.records.variables import Variables
 
 Ints = NDArray[np.int64]
+Cells = NDArray[np.uint64]
+"""Places of cells: without a sign, so that the compiled loops need no look at negative ones."""
 
 
 class Layout(NamedTuple):
@@ -24,15 +26,17 @@ class Layout(NamedTuple):
     variable v are ``first[v]`` … ``first[v + 1]``, and ``owner`` says whose an entry is. A table's cells begin at
     ``where[entry]``. A code of the entry's variable moves by ``step[begin[entry] + code]`` cells from there; a code of
     a further one, ``other[entry, slot]`` for slot < ``others[entry]``, by ``step[other_begin[entry, slot] + code]``.
+    Where the codes of the entry's variable are equally far from each other, ``stride`` is how far, otherwise 0.
     ``entry[t]`` is one entry of table t.
     """
 
     sizes: Ints
     first: Ints
     owner: Ints
-    where: Ints
+    where: Cells
     begin: Ints
-    step: Ints
+    step: Cells
+    stride: Cells
     others: Ints
     other: Ints
     other_begin: Ints
@@ -66,15 +70,22 @@ class Tables:
         for begin, count, shape in self.groups:
             yield numbers[begin : begin + count * prod(shape)].reshape(count, *shape)
 
-    def squares(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each table the sum of squares of its residual, the table centred along each axis."""
-        found = []
+    def centred(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The residuals of all tables: each centred along each of its axes."""
+        found = [np.zeros(0)]
         for batch in self.batches(numbers):
-            centred = batch
             for axis in range(1, batch.ndim):
-                centred = centred - centred.mean(axis=axis, keepdims=True)
-            found.append((centred.reshape(len(batch), -1) ** 2).sum(axis=1))
+                batch = batch - batch.mean(axis=axis, keepdims=True)
+            found.append(batch.ravel())
         return np.concatenate(found)
+
+    def sums(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over the cells of each table."""
+        return np.add.reduceat(numbers, self.offsets) if len(self.offsets) else np.zeros(0)
+
+    def squares(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each table the sum of squares of its residual."""
+        return self.sums(self.centred(numbers) ** 2)
 
 
 def tables(found: Variables, margins: Sequence[Margin]) -> Tables:
@@ -120,20 +131,30 @@ def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> Layou
     width = max((len(others) for _, _, others, _ in flat), default=0)
     padded = [[*others, *[(0, 0)] * (width - len(others))] for _, _, others, _ in flat]
     further = np.array(padded, dtype=np.int64).reshape(len(flat), width, 2)
+    step = np.concatenate([np.zeros(0, dtype=np.int64), *steps.parts])
+    owned = [(begin, size) for own, size in zip(entries, found.sizes(), strict=True) for _, begin, _, _ in own]
+    strides = [_stride(step[begin : begin + size]) for begin, size in owned]
     of_table = np.zeros(len(margins), dtype=np.int64)
     of_table[[table for _, _, _, table in flat]] = np.arange(len(flat))
     return Layout(
         sizes=np.array(found.sizes(), dtype=np.int64),
         first=np.cumsum([0, *map(len, entries)]),
         owner=np.repeat(np.arange(len(entries)), [len(own) for own in entries]),
-        where=np.array([offset for offset, _, _, _ in flat], dtype=np.int64),
+        where=np.array([offset for offset, _, _, _ in flat], dtype=np.uint64),
         begin=np.array([begin for _, begin, _, _ in flat], dtype=np.int64),
-        step=np.concatenate([np.zeros(0, dtype=np.int64), *steps.parts]),
+        step=step.astype(np.uint64),
+        stride=np.array(strides, dtype=np.uint64),
         others=np.array([len(others) for _, _, others, _ in flat], dtype=np.int64),
         other=np.ascontiguousarray(further[:, :, 0]),
         other_begin=np.ascontiguousarray(further[:, :, 1]),
         entry=of_table,
     )
+
+
+def _stride(steps: Ints) -> int:
+    """The distance between the cells of neighbouring codes, if it is one for all of them; otherwise 0."""
+    even = len(steps) > 1 and np.array_equal(steps, steps[1] * np.arange(len(steps)))
+    return int(steps[1]) if even else 0
 
 
 def _moves(found: Variables, margin: Margin) -> dict[int, Ints]:

@@ -1,12 +1,13 @@
-"""How wrong records are at a temperature, estimated from the noisy answers and from how much the records fluctuate.
+"""How wrong records are at a temperature, estimated from the noisy answers alone.
 
-Records in equilibrium at temperature τ have probability ∝ exp(−misfit/τ), and the mean of a residual moves with its
-estimate as ∂E R_T / ∂R̂_T = Cov(R_T) / (τ σ²_T). So Stein's estimate of the squared error of the mean R̄_T is
+Two sets of records are fitted side by side, one to the estimates R̂_T + z_T/2, the other to R̂_T − z_T/2, where z_T is a
+random direction of the length that noise has, ‖z_T‖² = σ²_T d_T. Let R̄_T be the mean of both, and D_T the difference of
+the first from the second: ⟨D_T, z_T⟩ is how far the records follow a noise that we know. So Stein's estimate of the
+squared error of R̄_T is
 
-    ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 V_T / τ,      V_T = the sum of the variances of R_T from state to state.
+    ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 ⟨D_T, z_T⟩.
 
-V_T comes from states a sweep apart, and V_T ≤ τ σ²_T d_T whatever the records. Where records hardly move any more, it
-is seen too small, and the estimate is too good: so the first temperature after which it no longer falls is taken.
+It holds for any way of fitting, and so also where records hardly move any more.
 """
 
 from __future__ import annotations
@@ -21,41 +22,18 @@ from scipy import sparse
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
+from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.records.energy import Energy
 
 Floats = NDArray[np.float64]
 
 
-class Fluctuation:
-    """Collects states of records, as counts of all tables: their mean, and how much they differ."""
-
-    def __init__(self, energy: Energy) -> None:
-        self._energy = energy
-        self._first: Floats | None = None
-        self._sum = np.zeros(energy.tables.size)
-        self._squares = np.zeros(len(energy.curves))
-        self._states = 0
-
-    def add(self, counts: Floats) -> None:
-        """One more state."""
-        # Differences from the first state, so that large counts do not swallow small changes.
-        self._first = counts if self._first is None else self._first
-        moved = counts - self._first
-        self._sum += moved
-        self._squares += self._energy.tables.squares(moved)
-        self._states += 1
-
-    @property
-    def mean(self) -> Floats:
-        """The mean of the states."""
-        assert self._first is not None
-        return np.asarray(self._first + self._sum / self._states)
-
-    def variances(self, temperature: float) -> Floats:
-        """V_T for each table."""
-        within = self._squares - self._energy.tables.squares(self._sum) / self._states
-        most = temperature * self._energy.variances * self._energy.freedoms
-        return np.minimum(within / (self._states - 1), most)
+def known_noise(energy: Energy, seed: str) -> Floats:
+    """z_T for each table: centred along each axis, and of length σ_T √d_T."""
+    tables = energy.tables
+    noise = tables.centred(Normals(f"known noise {seed}")(tables.size))
+    lengths = np.sqrt(energy.variances * energy.freedoms / np.maximum(tables.squares(noise), 1e-300))
+    return np.asarray(noise * np.repeat(lengths, tables.cells))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +44,13 @@ class Judge:
     sums: sparse.csr_array
     cells: Floats
 
-    def error(self, fluctuation: Fluctuation, temperature: float) -> float:
-        """Estimates a bound of the L1 error of the wanted tables, their mean: Σ √(cells · squared error)."""
+    def error(self, mean: Floats, followed: Floats) -> float:
+        """Estimates a bound of the L1 error of the wanted tables, their mean: Σ √(cells · squared error).
+
+        ``followed``: ⟨D_T, z_T⟩ for each residual.
+        """
         energy = self.energy
-        squares = energy.misfits(fluctuation.mean) - energy.variances * energy.freedoms
-        squares += 2 * fluctuation.variances(temperature) / temperature
+        squares = energy.misfits(mean) - energy.variances * energy.freedoms + 2 * followed
         return float(np.sqrt(self.cells * np.maximum(self.sums @ squares, 0.0)).mean())
 
     def chi_squared(self, counts: Floats) -> tuple[Floats, Floats]:

@@ -20,7 +20,6 @@ from margrave.study.yang2012.summary import Summary
 
 Progress = Callable[[int, int | None], None]
 Results = Generator[tuple[Task, Rows], None, None]
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def cores() -> int:
@@ -77,8 +76,7 @@ def _shared(missing: list[Task], jobs: int) -> Results:
     Processes are new ones, not forks, and use one thread each. Whoever stops listening (an interruption) stops them
     too, once each has finished its block.
     """
-    for name in THREADS:
-        os.environ.setdefault(name, "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_leave_interruptions_alone)
     try:
         waiting: list[Future[tuple[Task, Rows]]] = [pool.submit(work, task) for task in missing]

@@ -1,7 +1,7 @@
 """How often the 95 % intervals of published tables hold the true count.
 
-    python benchmarks/coverage.py --example fungus --runs 20
-    python benchmarks/coverage.py --example simulated --example sparse --runs 20
+    python benchmarks/intervals.py --example fungus --runs 20
+    python benchmarks/intervals.py --example simulated --example sparse --runs 20
 
 Releases are made from seeds: of bundled tables, which are not confidential, and of records that are drawn anew in every
 run. ``simulated``: 400 records in 3 × 4 × 5 cells, all two-way tables wanted. ``sparse``: 1500 records in 8 × 8 × 8

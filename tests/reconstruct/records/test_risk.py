@@ -1,0 +1,80 @@
+"""The estimated error of records: right in the mean, and right enough to choose a temperature by."""
+
+import numpy as np
+
+from margrave.design.limits import sweeps
+from margrave.reconstruct.records import fit
+from margrave.reconstruct.records.energy import energy
+from margrave.reconstruct.records.layout import tables
+from margrave.reconstruct.records.risk import judge, known_noise
+from tests.reconstruct.records.cases import problem, table_of
+
+
+def misfit_of(case):
+    return energy(case.estimates, tables(case.found, [margin for margin in case.estimates.values if margin]))
+
+
+def true_counts(case, misfit):
+    return np.concatenate([table_of(case.domain, case.truth, margin).ravel() for margin in misfit.tables.margins])
+
+
+def test_the_known_noise_is_a_residual_as_long_as_noise_is():
+    case = problem((3, 4, 2), 50, 2.0, 1, ways=3)
+    misfit = misfit_of(case)
+    noise = known_noise(misfit, "seed")
+    assert np.allclose(misfit.tables.centred(noise), noise)
+    assert np.allclose(misfit.tables.squares(noise), misfit.variances * misfit.freedoms)
+    assert not np.allclose(noise, known_noise(misfit, "another"))
+
+
+def test_a_shrunken_estimate_is_judged_as_wrong_as_it_is():
+    # R̄ = c R̂ follows the noise by the share c, whatever the truth.
+    estimated, true = [], []
+    for seed in range(40):
+        case = problem((4, 5, 4), 300, 8.0, seed)
+        misfit = misfit_of(case)
+        noise, share = known_noise(misfit, str(seed)), 0.6
+        mean = share * misfit.targets
+        followed = misfit.tables.sums(noise * share * noise)
+        squares = misfit.misfits(mean) - misfit.variances * misfit.freedoms + 2 * followed
+        estimated.append(squares.sum())
+        true.append(misfit.tables.squares(mean - true_counts(case, misfit)).sum())
+    assert abs(np.mean(estimated) / np.mean(true) - 1) < 0.05
+
+
+def seen_while_cooling(case, monkeypatch, states):
+    """The estimated and the true error at each temperature of a search that is never told to stop."""
+    monkeypatch.setattr(fit, "sweeps", lambda limits, budget, reads: min(states, sweeps(limits, budget, reads)))
+    misfit = misfit_of(case)
+    jury, truth = judge(misfit, case.domain, case.wanted), true_counts(case, misfit)
+    estimated, true = [], []
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(jury, name)
+
+        def error(self, mean, followed):
+            estimated.append(jury.error(mean, followed))
+            true.append(float(np.sqrt(jury.cells * (jury.sums @ misfit.tables.squares(mean - truth))).mean()))
+            return -len(true)  # always better than before
+
+    monkeypatch.setattr(fit, "judge", lambda *_: Watched())
+    monkeypatch.setattr(fit, "COLDEST", 2.0**-10)
+    fit.fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test")
+    return np.array(estimated), np.array(true)
+
+
+def test_few_states_of_records_that_hardly_move_are_not_taken_for_a_good_fit(monkeypatch):
+    case = problem((8, 8, 8, 8), 3000, 40.0, 3, ways=3)
+    estimated, true = seen_while_cooling(case, monkeypatch, states=2)
+    assert true[-1] > 1.1 * true.min()
+    assert true[np.argmin(estimated)] <= 1.1 * true.min()
+    assert np.abs(estimated / true - 1).max() < 0.35
+
+
+def test_one_temperature_in_vain_does_not_end_the_search_and_two_do(monkeypatch):
+    told = iter([5.0, 6.0, 4.0, 7.0, 4.0, 1.0])
+    monkeypatch.setattr(fit.Judge, "error", lambda *_: next(told))
+    case = problem((3, 3), 100, 4.0, 1)
+    found = fit.fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test")
+    assert found.temperature == 2.0**-2 and next(told) == 1.0
