@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -23,8 +22,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-# numba looks for the package "coverage", and would find the benchmark of that name beside this one.
-sys.path = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
 Table = Callable[[tuple[str, ...]], np.ndarray]
 
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import sys
 import time
 from dataclasses import replace
 from functools import reduce
@@ -38,9 +37,6 @@ import margrave as mg
 from margrave.design.prediction import record_seconds
 from margrave.noise import Generator
 from margrave.publish.release import Release
-
-# numba looks for the package "coverage", and would find the benchmark of that name beside this one.
-sys.path = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
 
 
 def generated(attributes: int, values: int, records: int) -> pd.DataFrame:
