@@ -41,7 +41,9 @@ def exact_text(number: Fraction) -> str:
 def readable(number: Fraction) -> str:
     """The exact text of a number, if it is short, and otherwise a few digits of it."""
     text = exact_text(number)
-    return text if len(text) <= _LONGEST_READ else f"about {float(number):.6g}"
+    return (
+        text if len(text) <= _LONGEST_READ else f"about {Decimal(number.numerator) / Decimal(number.denominator):.6g}"
+    )
 
 
 def exact_number(text: str) -> Fraction:

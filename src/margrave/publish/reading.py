@@ -101,7 +101,7 @@ class _Archive:
 
 def _handle(source: Path | Content) -> Path | IO[bytes]:
     if isinstance(source, AnswerFile):
-        return source.file
+        return source.reader()
     return BytesIO(source) if isinstance(source, bytes) else source
 
 

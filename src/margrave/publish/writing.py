@@ -124,6 +124,7 @@ def archive_of(files: Iterable[File], *, large: bool) -> Content:
         with room():
             answer = AnswerFile()
             _pack(answer.file, files, lambda: None)
+            answer.file.flush()
         return answer
     buffer = BytesIO()
     _pack(buffer, files, lambda: None)

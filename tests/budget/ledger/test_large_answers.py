@@ -74,7 +74,7 @@ def test_a_piece_that_is_missing_or_elsewhere_is_noticed(ledger, pieces_of_a_tho
     ledger.commit(ledger.reserve(ask(1)), file_of(TEXT), sha(1))
     (asked,) = ledger.records(Asked)
     with ledger.store.writing() as session:
-        session.begin(["end"])
+        session.begin(["entry"])
         session.write(change, (asked.number * stores.MOST_PARTS + 2,))
     with pytest.raises(VerificationError, match="missing or was changed"):
         ledger.reserve(ask(1))
@@ -171,3 +171,13 @@ def test_what_a_ledger_could_not_keep_is_refused_before_anything_is_spent(releas
             release()
     assert release.ledger.records(Asked) == []
     assert release.ledger.records(Pool)[0].spent.rho == 0
+
+
+def test_readers_of_one_answer_do_not_disturb_each_other():
+    answer = AnswerFile()
+    answer.file.write(bytes(range(256)) * 100)
+    one, other = answer.reader(), answer.reader()
+    assert one.read(3) == b"\x00\x01\x02"
+    other.seek(-2, 2)
+    assert other.read() == b"\xfe\xff" and one.read(2) == b"\x03\x04"
+    assert b"".join(pieces(answer)) == bytes(range(256)) * 100

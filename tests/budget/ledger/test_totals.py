@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.budget.accountant import compose
-from margrave.budget.ledger.totals import Totals, epsilon_at, fits, left, together
+from margrave.budget.ledger.totals import Totals, alike, epsilon_at, fits, left, together
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
+from margrave.errors import VerificationError
 
 DELTA = Fraction(1, 10**6)
 fractions = st.fractions(min_value=Fraction(1, 1000), max_value=2, max_denominator=1000)
@@ -104,3 +105,25 @@ def test_nothing_spent(limit):
     assert together(Totals(), limit) is None
     assert left(Totals(), limit) == 1
     assert fits(Totals(), limit)
+
+
+def test_taking_everything_back_leaves_nothing_whatever_the_number_of_kinds():
+    costs = [PureDP(Fraction(1, number)) for number in range(2, 60)]
+    spent = total(costs)
+    for cost in costs:
+        spent = spent.minus(cost)
+    assert spent.unlisted == (0, 0) and spent.empty
+    assert together(spent, PureDP(Fraction(1))) is None
+
+
+def test_sums_that_were_rounded_up_before_are_alike():
+    spent = total(PureDP(Fraction(number, 2**61 - 2 * number + 1)) for number in range(1, 25))
+    slightly = Fraction(1, 2**250)
+    told = json.loads(spent.text) | {"epsilon": str(spent.epsilon + slightly), "squares": str(spent.squares + slightly)}
+    assert alike(Totals.from_json(told), spent)
+    with pytest.raises(VerificationError):
+        Totals.from_json(told | {"epsilon": str(spent.epsilon + Fraction(1, 10**9))})
+    many = total(PureDP(Fraction(1, number)) for number in range(2, 60))
+    rounded = many._replace(unlisted=(many.unlisted[0] + slightly, many.unlisted[1]))
+    assert rounded != many and alike(rounded, many)
+    assert not alike(many, many.plus(PureDP(Fraction(1, 10**9))))

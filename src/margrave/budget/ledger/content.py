@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from io import SEEK_CUR, SEEK_SET, BufferedReader, RawIOBase
 from itertools import chain
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 from weakref import finalize
 
 from margrave.errors import LedgerError
@@ -26,6 +28,35 @@ class AnswerFile:
     def __post_init__(self) -> None:
         finalize(self, self.file.close)
 
+    def reader(self) -> IO[bytes]:
+        """What was written, to be read from the start, whoever else reads it at the same time."""
+        self.file.flush()
+        return BufferedReader(_Reader(self))
+
+
+class _Reader(RawIOBase):
+    """Reads a file at a place of its own."""
+
+    def __init__(self, answer: AnswerFile) -> None:
+        self._answer, self._place = answer, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        start = {SEEK_SET: 0, SEEK_CUR: self._place}.get(whence)
+        self._place = offset + (os.fstat(self._answer.file.fileno()).st_size if start is None else start)
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        found = os.pread(self._answer.file.fileno(), len(buffer), self._place)
+        buffer[: len(found)] = found
+        self._place += len(found)
+        return len(found)
+
 
 Content = bytes | AnswerFile
 
@@ -36,9 +67,9 @@ def pieces(content: Content) -> Iterator[bytes]:
         for start in range(0, max(1, len(content)), CHUNK):
             yield content[start : start + CHUNK]
         return
-    content.file.seek(0)
-    yield content.file.read(CHUNK)
-    while piece := content.file.read(CHUNK):
+    file = content.reader()
+    yield file.read(CHUNK)
+    while piece := file.read(CHUNK):
         yield piece
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from margrave.budget.ledger.records import END
 from margrave.budget.ledger.store import MIGRATIONS, REMADE, Remake, Session, Store
 from margrave.errors import LedgerError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 WAIT = 60
 """Seconds to wait for a connection or another writer."""
 _LOCK = 0x6D617267
-_LOCKED = "SELECT set_config('synchronous_commit', 'off', true) FROM ledger_state WHERE key = 'end' FOR UPDATE"
+_LOCKED = f"SELECT set_config('synchronous_commit', 'off', true) FROM ledger_state WHERE key = '{END}' FOR UPDATE"
 _SETTLE = "SELECT pg_logical_emit_message(true, 'margrave', '')"
 
 

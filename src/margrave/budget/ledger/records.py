@@ -74,7 +74,7 @@ def budget_or_none(value: Mapping[str, str] | None) -> Budget | None:
     return None if value is None else read_budget(value)
 
 
-END = "end"
+END = "entry"
 """The key of the only `Tip`."""
 
 
@@ -313,7 +313,7 @@ KINDS: Mapping[str, type[Record]] = {
     "account": Account,
     "asked": Asked,
     "dataset": DataSet,
-    "end": Tip,
+    "entry": Tip,
     "grants": Grants,
     "members": Members,
     "pool": Pool,

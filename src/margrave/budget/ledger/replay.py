@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from margrave.budget.ledger.journal import START, Entry, read_entry
-from margrave.budget.ledger.records import Asked, Record, View, decode
+from margrave.budget.ledger.records import END, Asked, Grants, Pool, Record, View, decode
 from margrave.budget.ledger.rules import apply
 from margrave.budget.ledger.store import MOST_PARTS, Session
+from margrave.budget.ledger.totals import alike
 from margrave.errors import MargraveError, VerificationError
 
-_RENAMED = {"tip": "end"}
+_RENAMED = {"tip": END, "end": END}
+"""What the last entry was called before. A program of an older version that is still running finds none, and stops."""
 _REMADE = ("request/", "question/", "asked/")
 _NUMBERED = 3
 """The version of the schema since which requests and answers are kept under numbers."""
@@ -73,9 +75,16 @@ def remake(session: Session, version: int) -> None:
 
 def _same(key: str, text: str, record: Record) -> bool:
     try:
-        return decode(key, text) == record
+        old = decode(key, text)
     except VerificationError:
         return False
+    if isinstance(old, Pool) and isinstance(record, Pool):
+        return old._replace(spent=record.spent) == record and alike(old.spent, record.spent)
+    if isinstance(old, Grants) and isinstance(record, Grants) and len(old.grants) == len(record.grants):
+        pairs = list(zip(old.grants, record.grants, strict=True))
+        grants = tuple(one._replace(spent=other.spent) for one, other in pairs)
+        return old._replace(grants=grants) == record and all(alike(one.spent, other.spent) for one, other in pairs)
+    return old == record
 
 
 def _number_answers(session: Session, view: View) -> None:

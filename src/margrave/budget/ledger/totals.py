@@ -38,16 +38,16 @@ class Totals(NamedTuple):
     @property
     def epsilon(self) -> Fraction:
         """Σε of the pure charges."""
-        return _sum(self.pure) if self.unlisted is None else self.unlisted[0]
+        return _short(_sum(self.pure)) if self.unlisted is None else self.unlisted[0]
 
     @property
     def squares(self) -> Fraction:
         """Σε² of the pure charges."""
-        return _sum(self.pure, 2) if self.unlisted is None else self.unlisted[1]
+        return _short(_sum(self.pure, 2)) if self.unlisted is None else self.unlisted[1]
 
     @property
     def empty(self) -> bool:
-        return not (self.pure or self.unlisted or self.rho or self.approx)
+        return not (self.epsilon or self.rho or self.approx)
 
     def plus(self, cost: Budget, times: int = 1) -> Totals:
         """The totals with one more charge; with ``times`` = -1, with one less."""
@@ -80,16 +80,31 @@ class Totals(NamedTuple):
         """The totals with that text, or as they were written before, with Σε and Σε² beside the list."""
         numbers = {name: _fraction(value[name]) for name in ("approx", "delta", "rho") if name in value}
         unlisted = value.get("unlisted")
-        if "squares" in value and value["pure"] is None:
+        if "squares" in value and value.get("pure", {}) is None:
             unlisted = value["epsilon"], value["squares"]
         found = cls(
             pure=value.get("pure") or {},
             unlisted=None if unlisted is None else (_fraction(unlisted[0]), _fraction(unlisted[1])),
             **numbers,
         )
-        if any(name in value and getattr(found, name) != _fraction(value[name]) for name in ("epsilon", "squares")):
+        if any(name in value and not _near(_fraction(value[name]), getattr(found, name)) for name in _WRITTEN_BEFORE):
             raise VerificationError("the sums of charges are not those of the charges")
         return found
+
+
+_WRITTEN_BEFORE = ("epsilon", "squares")
+
+
+def _near(one: Fraction, other: Fraction) -> bool:
+    """Whether two sums differ by no more than what `_short` adds, however often."""
+    return abs(one - other) < Fraction(1, _COARSE >> 56)
+
+
+def alike(one: Totals, other: Totals) -> bool:
+    """Whether totals are of the same charges, though sums may have been rounded up in another order."""
+    unlisted = (one.unlisted is None) == (other.unlisted is None)
+    sums = _near(one.epsilon, other.epsilon) and _near(one.squares, other.squares)
+    return unlisted and sums and one._replace(unlisted=None) == other._replace(unlisted=None)
 
 
 def _part(value: Fraction | Mapping[str, int] | tuple[Fraction, Fraction]) -> str:
