@@ -29,6 +29,8 @@ SPEC = {
     "privacy": {"rho": "0.1"},
 }
 PROGRAM = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
 import sys
 import margrave as mg
 from margrave.measure import files, units
