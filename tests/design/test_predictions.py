@@ -96,7 +96,9 @@ def test_records_are_predicted_where_the_full_table_is_too_large() -> None:
     assert large.memory > make_plan(spec(8, 10, 2, "none")).memory + (100 << 20)
 
 
-def test_the_time_of_fitting_records_grows_with_the_records_but_not_faster() -> None:
+def test_the_time_of_fitting_records_does_not_grow_faster_than_the_records() -> None:
     plan = make_plan(spec(20, 10, 2))
-    times = [record_seconds(plan, 10**power) for power in range(3, 7)]
-    assert all(before < after < 12 * before for before, after in pairwise(times))
+    times = [record_seconds(plan, 10**power, simulated=False) for power in range(3, 7)]
+    # In the middle more records take fewer sweeps, and so the same time.
+    assert all(0.95 * before < after < 12 * before for before, after in pairwise(times))
+    assert times[-1] > 5 * times[-2] and times[1] > 3 * times[0]

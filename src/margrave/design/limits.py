@@ -4,11 +4,11 @@ FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
 RECORD_READS = 120_000
 """The most numbers read for a record, values times tables, for which records are fitted without being asked for."""
-RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 2), (2, 40), (4, 40)
+RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 10), (2, 40), (4, 40)
 """The fewest and the most sweeps over a set of records: at each temperature before its states count, afterwards with a
 state each, and at the end without temperature.
 """
-SETTLE_READS, STATE_READS, FREEZE_READS = 2_000_000_000, 1_300_000_000, 8_000_000_000
+SETTLE_READS, STATE_READS, FREEZE_READS = 800_000_000, 1_300_000_000, 8_000_000_000
 """Within those limits there are as many sweeps of each kind as read so many numbers."""
 RECORD_SIMULATIONS = ((16, 2 * 10**7), (8, 3 * 10**8), (4, 6 * 10**8))
 """How often the error bars of records are simulated, by the most numbers that a sweep reads."""

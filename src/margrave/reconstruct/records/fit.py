@@ -1,8 +1,9 @@
 """Records fitted to noisy margins: non-negative, whole and consistent tables of any number of attributes.
 
 The records fluctuate at a temperature that falls. Each value of each record is drawn anew, again and again, with
-probability ∝ q exp(−misfit/τ), where q are the noisy one-way shares: at a high temperature τ the attributes are
-independent, at a low one the records follow the noise. In between lies the temperature of the least estimated error
+probability ∝ p exp(−misfit/τ), where p is how probable it is in a record of its kind; and so is its kind
+(:mod:`margrave.reconstruct.records.kinds`). At temperature τ = 1 these are draws from a posterior; at a low
+one the records follow the noise. The temperature of the least estimated error is taken
 (:mod:`margrave.reconstruct.records.risk`). The records that are published are those nearest to the mean of its states.
 """
 
@@ -27,6 +28,7 @@ from margrave.design.limits import (
 from margrave.noise import Generator
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.energy import Energy, energy
+from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds
 from margrave.reconstruct.records.layout import tables
 from margrave.reconstruct.records.risk import Judge, judge, known_noise
 from margrave.reconstruct.records.start import first_records, shares
@@ -90,15 +92,16 @@ class _State:
 class Sampler:
     """Records that fluctuate: ``codes`` has a row for each record and a column for each variable."""
 
-    def __init__(self, codes: Codes, misfit: Energy, zeros: Zeros, seed: np.uint64) -> None:
+    def __init__(self, codes: Codes, kinds: Kinds, misfit: Energy, zeros: Zeros, seed: np.uint64) -> None:
         self.codes = codes
+        self._kinds = kinds
         self._energy, self._zeros = misfit, zeros
         self._curves = misfit.entry_curves
         self._state = np.array([seed], dtype=np.uint64)
 
     def copy(self) -> Sampler:
-        """The same records once more, to fluctuate on their own."""
-        return Sampler(self.codes.copy(), self._energy, self._zeros, self._state[0] ^ np.uint64(0x5DEECE66D))
+        """The same records once more, with the same random numbers to come: they part only where they are told to."""
+        return Sampler(self.codes.copy(), copied(self._kinds), self._energy, self._zeros, self._state[0])
 
     @property
     def work(self) -> int:
@@ -121,8 +124,9 @@ class Sampler:
         layout, slope = self._energy.tables.layout, self._energy.slopes(self.counts(), pulls)
         changed, gained = 0, 0.0
         for begin in range(0, len(self.codes), _BLOCK):
-            block = self.codes[begin : begin + _BLOCK]
-            some, gain = kernel.sweep(block, layout, self._zeros, slope, self._curves, temperature, self._state)
+            block, own = self.codes[begin : begin + _BLOCK], self._kinds.of[begin : begin + _BLOCK]
+            kinds = self._kinds._replace(of=own)
+            some, gain = kernel.sweep(block, kinds, layout, self._zeros, slope, self._curves, temperature, self._state)
             changed, gained = changed + some, gained + gain
         return changed, gained
 
@@ -164,8 +168,9 @@ def fit_records(
     misfit = energy(estimates, tables(found, margins))
     count, generator = round(estimates.total), Generator.seeded(f"records {seed}")
     base = shares(estimates, found, count)
-    sampler = Sampler(first_records(base, count, zeros, generator), misfit, zeros, generator.words(1)[0])
-    search = Search(sampler, misfit, judge(misfit, estimates.domain, wanted), _favour(misfit, found, base), progress)
+    codes = first_records(base, count, zeros, generator)
+    sampler = Sampler(codes, first_kinds(codes, base, generator), misfit, zeros, generator.words(1)[0])
+    search = Search(sampler, misfit, judge(misfit, estimates.domain, wanted), progress)
     finished = True
     try:
         if margins and count:
@@ -175,7 +180,7 @@ def fit_records(
     except KeyboardInterrupt:
         if not keep:
             raise
-        finished = False
+        sampler.codes, finished = search.best.codes, False
     chi_squared, freedoms = search.jury.chi_squared(sampler.counts())
     return Fitted(
         found.attributes(sampler.codes),
@@ -186,24 +191,12 @@ def fit_records(
     )
 
 
-def _favour(misfit: Energy, found: Variables, base: Sequence[Floats]) -> Floats:
-    """The logarithm of the shares of the variables at the cells of their one-way tables."""
-    favour = np.zeros(misfit.tables.size)
-    position = {margin: index for index, margin in enumerate(misfit.tables.margins)}
-    for name, share in zip(found.names, base, strict=True):
-        if (name,) in position:
-            misfit.tables.part(favour, position[(name,)])[:] = np.log(share)
-    return favour
-
-
 class Search:
     """Looks for the temperature of the least estimated error. ``best``: where that is so far."""
 
-    def __init__(
-        self, sampler: Sampler, misfit: Energy, jury: Judge, favour: Floats, progress: Progress | None
-    ) -> None:
+    def __init__(self, sampler: Sampler, misfit: Energy, jury: Judge, progress: Progress | None) -> None:
         self.sampler, self.misfit, self.jury = sampler, misfit, jury
-        self._favour, self._progress = favour, progress
+        self._progress = progress
         self._settle = sweeps(RECORD_SETTLES, SETTLE_READS, sampler.work)
         self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
@@ -241,7 +234,7 @@ class Search:
 
     def _sweeps(self, sampler: Sampler, temperature: float, count: int, shift: Floats | float = 0.0) -> None:
         for _ in range(count):
-            sampler.sweep(self.misfit.pulls + shift + temperature * self._favour, temperature)
+            sampler.sweep(self.misfit.pulls + shift, temperature)
 
     def _stay(self, sampler: Sampler, temperature: float, shift: Floats | float = 0.0) -> Floats:
         """The mean of the states at a temperature."""

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from margrave.reconstruct.records.kinds import Kinds
 from margrave.reconstruct.records.layout import Layout
 from margrave.reconstruct.records.zeros import Zeros
 
@@ -35,27 +36,58 @@ def _uniform(state: State) -> float:
 
 
 @compiled
-def _chosen(score: Floats, weight: Floats, size: int, now: int, temperature: float, state: State) -> int:
-    """A code with probability ∝ exp(−score / temperature); at temperature 0 the lowest, the present one among equals.
+def _drawn(weight: Floats, state: State) -> int:
+    """An index with probability ∝ weight."""
+    left = _uniform(state) * weight.sum()
+    last = 0
+    for index in range(len(weight)):
+        if weight[index] > 0.0:
+            left -= weight[index]
+            last = index
+            if left < 0.0:
+                break
+    return last
 
-    ``weight`` is room for ``size`` numbers.
-    """
+
+@compiled
+def _lowest(score: Floats, size: int, now: int) -> int:
+    """The code of the lowest score, the present one among equals."""
     best = now
     for code in range(size):
         if score[code] < score[best]:
             best = code
-    if temperature == 0.0:
-        return best
-    total = 0.0
-    for code in range(size):
-        weight[code] = np.exp((score[best] - score[code]) / temperature)
-        total += weight[code]
-    left = _uniform(state) * total
-    for code in range(size):
-        left -= weight[code]
-        if left < 0.0:
-            return code
     return best
+
+
+@compiled
+def _weigh(weight: Floats, score: Floats, best: int, having: Floats, shares: Floats, temperature: float) -> None:
+    """Give every code the weight (how many of the kind have it, and its share) · exp(−score / temperature)."""
+    for code in range(len(shares)):
+        weight[code] = (having[code] + shares[code]) * np.exp((score[best] - score[code]) / temperature)
+
+
+@compiled
+def _count_in(kinds: Kinds, row: Codes, kind: int, change: float) -> None:
+    """Add a record to those of a kind, or take it away."""
+    kinds.members[kind] += change
+    for variable in range(len(row)):
+        kinds.having[kinds.first[variable] + row[variable], kind] += change
+
+
+@compiled
+def _weigh_kinds(weight: Floats, row: Codes, kinds: Kinds) -> None:
+    """Give every kind its probability for a record, up to a factor."""
+    for kind in range(len(weight)):
+        weight[kind] = kinds.members[kind] + kinds.fresh
+    for variable in range(len(row)):
+        at = kinds.first[variable] + row[variable]
+        top = 0.0
+        for kind in range(len(weight)):
+            weight[kind] *= (kinds.having[at, kind] + kinds.shares[at]) / (kinds.members[kind] + kinds.weight)
+            top = max(top, weight[kind])
+        # Many small factors would leave nothing.
+        for kind in range(len(weight)):
+            weight[kind] /= top
 
 
 @compiled
@@ -79,18 +111,29 @@ def _forbid(score: Floats, row: Codes, variable: int, size: int, zeros: Zeros) -
 
 @compiled
 def sweep(
-    codes: Codes, layout: Layout, zeros: Zeros, slope: Floats, curve: Floats, temperature: float, state: State
+    codes: Codes,
+    kinds: Kinds,
+    layout: Layout,
+    zeros: Zeros,
+    slope: Floats,
+    curve: Floats,
+    temperature: float,
+    state: State,
 ) -> tuple[int, float]:
-    """Choose every value of every record anew, given all others. Changes codes and slopes in place.
+    """Choose every value of every record anew, given all others, and then its kind. Changes all of them in place.
 
-    ``slope``: the derivative of the misfit by each cell; one more record in a cell adds ``curve`` of its entry to it.
-    Returns how many values changed, and by how much the misfit did.
+    At temperature 0 the best value is taken, and kinds play no part. ``slope``: the derivative of the misfit by each
+    cell; one more record in a cell adds ``curve`` of its entry to it. Returns how many values changed, and by how much
+    the misfit did.
     """
     score, weight = np.empty(layout.sizes.max()), np.empty(layout.sizes.max())
+    kind_weight = np.empty(len(kinds.members))
     place = np.empty((layout.first[1:] - layout.first[:-1]).max(), np.uint64)
     changed, gained = 0, 0.0
     for record in range(len(codes)):
         row = codes[record]
+        if temperature > 0.0:
+            _count_in(kinds, row, kinds.of[record], -1.0)
         for variable in range(len(layout.sizes)):
             size, now, start = layout.sizes[variable], int(row[variable]), layout.first[variable]
             if size == 1:
@@ -117,7 +160,11 @@ def sweep(
             # The record itself is left out, so that every code is compared from the same state.
             score[now] -= left_out
             _forbid(score, row, variable, size, zeros)
-            code = _chosen(score, weight, size, now, temperature, state)
+            code = _lowest(score, size, now)
+            if temperature > 0.0:
+                rows = slice(kinds.first[variable], kinds.first[variable + 1])
+                _weigh(weight, score, code, kinds.having[rows, kinds.of[record]], kinds.shares[rows], temperature)
+                code = _drawn(weight[:size], state)
             if code == now:
                 continue
             changed += 1
@@ -127,6 +174,10 @@ def sweep(
                 begin, cell = layout.begin[entry], place[entry - start]
                 slope[cell + layout.step[begin + now]] -= curve[entry]
                 slope[cell + layout.step[begin + code]] += curve[entry]
+        if temperature > 0.0:
+            _weigh_kinds(kind_weight, row, kinds)
+            kinds.of[record] = _drawn(kind_weight, state)
+            _count_in(kinds, row, kinds.of[record], 1.0)
     return changed, gained
 
 

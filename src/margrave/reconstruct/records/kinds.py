@@ -1,0 +1,72 @@
+"""Kinds of records: what is known of a record before the noisy tables are looked at.
+
+Every record is of one of a few kinds, and its values are independent of each other given its kind. How often a value is
+found with a kind is learned from the records that are of it: a value with share q in the noisy one-way table has
+
+    (how many others of the kind have it + w q) / (how many others are of the kind + w)
+
+as its probability, and a kind is as probable as it is frequent among the others. This is a Dirichlet mixture of
+products. Where nothing is learned, all kinds are alike and attributes independent; a dependency that many records
+follow becomes a kind, and is then no longer held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.noise import Generator
+from margrave.reconstruct.records.variables import Codes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+KINDS = 32
+_WEIGHT = 0.01
+"""The noisy shares weigh as much as this part of all records would."""
+_SPREAD = 1.0
+"""How much all kinds together weigh beside the records that are of them: little, so that few kinds are needed."""
+
+
+class Kinds(NamedTuple):
+    """Of which kind each record is, and how many of each kind have each value.
+
+    The codes of variable v have the rows from ``first[v]`` on of ``having``, which has a column for each kind, and of
+    ``shares``, which are w q. ``members``: how many are of each kind. ``weight``: w. ``fresh``: how much a kind weighs
+    that no record is of.
+    """
+
+    of: Ints
+    first: Ints
+    having: Floats
+    members: Floats
+    shares: Floats
+    weight: float
+    fresh: float
+
+
+def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) -> Kinds:
+    """Records of kinds drawn at random."""
+    of = generator.below(KINDS, len(codes)).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum([len(share) for share in shares])]).astype(np.int64)
+    having = np.zeros((first[-1], KINDS))
+    for variable, begin in enumerate(first[:-1]):
+        np.add.at(having, (begin + codes[:, variable].astype(np.int64), of), 1.0)
+    weight = max(len(codes) * _WEIGHT, 1e-9)
+    return Kinds(
+        of=of,
+        first=first,
+        having=having,
+        members=np.bincount(of, minlength=KINDS).astype(float),
+        shares=weight * np.concatenate([*shares, np.zeros(0)]),
+        weight=weight,
+        fresh=_SPREAD / KINDS,
+    )
+
+
+def copied(kinds: Kinds) -> Kinds:
+    """The same, to change on its own."""
+    return kinds._replace(of=kinds.of.copy(), having=kinds.having.copy(), members=kinds.members.copy())
