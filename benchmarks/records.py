@@ -6,6 +6,7 @@
     python benchmarks/records.py --growth 10 20 50 --records 20000
     python benchmarks/records.py --data adult.csv --domain adult-domain.json --orientation
     python benchmarks/records.py --example rochdale --coverage --runs 10
+    python benchmarks/records.py --example rochdale --kinds 1 --runs 40
 
 The first reads a CSV file of codes 0, 1, …, with a header, and a JSON file with the number of values of each column.
 The second generates records: a chain in which each attribute repeats the one before with probability one half. The
@@ -13,7 +14,7 @@ third releases a bundled example by its own spec, by records and by ``auto``. Th
 generated attributes once each: processor time, also for each record and table. The fifth makes no records, but prints
 the error of two simple things: each unbiased table projected on its own onto the non-negative tables of its total, and
 the product of the exact one-way tables. The sixth counts how often the 95 % intervals of published and of unbiased
-tables hold the true count.
+tables hold the true count. The seventh fits records of one kind, which learn no dependency: what kinds are worth.
 
 Each run is a whole release with fresh (seeded) noise. Printed is the mean over the tables of the sum of
 |published − true|, as a share of the number of records, for the published and for the unbiased tables, and with --dense
@@ -37,6 +38,7 @@ import margrave as mg
 from margrave.design.prediction import record_seconds
 from margrave.noise import Generator
 from margrave.publish.release import Release
+from margrave.reconstruct.records import kinds
 
 
 def generated(attributes: int, values: int, records: int) -> pd.DataFrame:
@@ -81,7 +83,9 @@ def main() -> None:
     parser.add_argument("--growth", type=int, nargs="+")
     parser.add_argument("--orientation", action="store_true")
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--kinds", type=int, default=kinds.KINDS)
     chosen = parser.parse_args()
+    kinds.KINDS = chosen.kinds
     if chosen.growth is not None:
         growth(chosen.growth, chosen.values, chosen.records)
         return

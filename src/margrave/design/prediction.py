@@ -15,6 +15,7 @@ from margrave.design.limits import (
     ENTROPY_CELLS,
     FREEZE_READS,
     FULL_CELLS,
+    KINDS,
     MEDIUM_CELLS,
     RECORD_FREEZES,
     RECORD_READS,
@@ -47,8 +48,10 @@ _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
 _RECORD_COPIES = 12
 """Arrays of the size of all fitted tables that are held together while records are fitted."""
-_TEMPERATURES, _READ, _SWEEP = 8, 1.8e-9, 1.5e-3
-"""How many temperatures a fit of records tries, about; seconds of reading a number, and of a sweep beside that."""
+_TEMPERATURES = 8
+"""How many temperatures a fit of records tries, about."""
+_SWEEP, _READ, _VALUE, _KIND = 1.5e-3, 1.6e-9, 20e-9, 2e-9
+"""Seconds of a sweep, and in it of reading a number, of weighing a value of a record, and a kind for one of them."""
 
 
 def memory(plan: Plan) -> int:
@@ -97,7 +100,8 @@ def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float
     again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
     # The temperature is looked for with two sets of records side by side.
     made = 2 * _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
-    return 4.0 + made * (_SWEEP + _READ * reads)
+    sizes = [plan.spec.domain[name].size for name in {name for margin in plan.spec.margins for name in margin}]
+    return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * KINDS * len(sizes)))
 
 
 def record_reads(plan: Plan) -> int:

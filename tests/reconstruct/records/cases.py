@@ -6,7 +6,13 @@ from itertools import combinations
 import numpy as np
 
 from margrave.algebra.residual import residuals
+from margrave.noise import Generator
 from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.records.energy import energy
+from margrave.reconstruct.records.fit import Sampler
+from margrave.reconstruct.records.kinds import first_kinds
+from margrave.reconstruct.records.layout import tables
+from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros, zeros
 from tests.shapes import domain_of
@@ -56,3 +62,24 @@ def problem(shape, records, deviation, seed, patterns=(), ways=2):
                 values[below] = value + (noise if below else 0.0)
                 variances[below] = deviation**2 if below else 0.0
     return Problem(domain, truth, Estimates(domain, values, variances), wanted, found, forbidden)
+
+
+def sampler_of(case, count, seed=1):
+    """Records drawn evenly, their misfit and their kinds."""
+    margins = [margin for margin in case.estimates.values if margin]
+    misfit = energy(case.estimates, tables(case.found, margins))
+    generator = Generator.seeded(seed)
+    even = [np.full(size, 1 / size) for size in case.found.sizes()]
+    codes = first_records(even, count, case.zeros, generator)
+    kinds = first_kinds(codes, even, generator)
+    return misfit, kinds, Sampler(codes, kinds, misfit, case.zeros, np.uint64(seed))
+
+
+def misfit_of(case, codes):
+    """½ Σ ‖R_T − R̂_T‖²/σ²_T, from its definition."""
+    total = 0.0
+    for below, value in case.estimates.values.items():
+        if below:
+            own = residuals(case.domain, below, table_of(case.domain, codes, below))[below]
+            total += 0.5 * ((own - value) ** 2).sum() / case.estimates.variances[below]
+    return total

@@ -5,44 +5,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrave.algebra.residual import residuals
 from margrave.design.spec import Spec
 from margrave.errors import RefusedError
 from margrave.noise import Generator
 from margrave.reconstruct.least_squares import least_squares
 from margrave.reconstruct.nonnegative import nonnegative
-from margrave.reconstruct.records.energy import energy
-from margrave.reconstruct.records.fit import Sampler, fit_records
-from margrave.reconstruct.records.kinds import first_kinds
-from margrave.reconstruct.records.layout import tables
+from margrave.reconstruct.records import fit
+from margrave.reconstruct.records.fit import fit_records
 from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import Variables, variables
 from margrave.reconstruct.records.zeros import zeros
-from tests.reconstruct.records.cases import free, problem, table_of
+from tests.reconstruct.records.cases import free, misfit_of, problem, sampler_of, table_of
 from tests.shapes import domain_of
 
 
 def fitted(case, **options):
     return fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test", **options)
-
-
-def sampler_of(case, count, seed=1):
-    margins = [margin for margin in case.estimates.values if margin]
-    misfit = energy(case.estimates, tables(case.found, margins))
-    generator = Generator.seeded(seed)
-    even = [np.full(size, 1 / size) for size in case.found.sizes()]
-    codes = first_records(even, count, case.zeros, generator)
-    return misfit, Sampler(codes, first_kinds(codes, even, generator), misfit, case.zeros, np.uint64(seed))
-
-
-def misfit_of(case, codes):
-    """½ Σ ‖R_T − R̂_T‖²/σ²_T, from its definition."""
-    total = 0.0
-    for below, value in case.estimates.values.items():
-        if below:
-            own = residuals(case.domain, below, table_of(case.domain, codes, below))[below]
-            total += 0.5 * ((own - value) ** 2).sum() / case.estimates.variances[below]
-    return total
 
 
 def error(case, table):
@@ -55,7 +33,7 @@ def error(case, table):
 )
 def test_a_sweep_knows_how_the_misfit_changes(shape, count, seed, temperature):
     case = problem(shape, 40, 2.0, seed, ways=2)
-    misfit, sampler = sampler_of(case, count, seed)
+    misfit, _, sampler = sampler_of(case, count, seed)
     before = misfit_of(case, sampler.codes)
     assert np.isclose(before, 0.5 * (misfit.misfits(sampler.counts()) / misfit.variances).sum())
     _, gained = sampler.sweep(misfit.pulls, temperature)
@@ -66,8 +44,8 @@ def test_a_sweep_knows_how_the_misfit_changes(shape, count, seed, temperature):
 @given(st.lists(st.integers(2, 4), min_size=2, max_size=4), st.integers(1, 60), st.integers(0, 10))
 def test_freezing_never_raises_the_misfit_and_ends_where_no_change_helps(shape, count, seed):
     case = problem(shape, 50, 3.0, seed)
-    misfit, sampler = sampler_of(case, count, seed)
-    aim = sampler_of(case, count, seed + 1)[1].counts()
+    misfit, _, sampler = sampler_of(case, count, seed)
+    aim = sampler_of(case, count, seed + 1)[2].counts()
     path = sampler.freeze(aim)
     assert (np.diff(path) <= 1e-9).all()
     left = 0.5 * (misfit.tables.squares(sampler.counts() - aim) / misfit.variances).sum()
@@ -76,7 +54,7 @@ def test_freezing_never_raises_the_misfit_and_ends_where_no_change_helps(shape, 
 
 def test_counts_are_those_of_the_records():
     case = problem((3, 4, 2), 50, 1.0, 3, ways=3)
-    misfit, sampler = sampler_of(case, 70)
+    misfit, _, sampler = sampler_of(case, 70)
     counts = sampler.counts()
     for index, margin in enumerate(misfit.tables.margins):
         expected = table_of(case.domain, sampler.codes, margin)
@@ -146,7 +124,7 @@ def test_a_sweep_of_determined_attributes_knows_how_the_misfit_changes():
     case = problem((4, 2, 3), 60, 2.0, 1, ways=2)
     case.found, case.zeros = found, zeros(found, (), domain)
     for seed in range(5):
-        misfit, sampler = sampler_of(case, 40, seed)
+        misfit, _, sampler = sampler_of(case, 40, seed)
         before = misfit_of(case, found.attributes(sampler.codes))
         _, gained = sampler.sweep(misfit.pulls, 0.3)
         after = misfit_of(case, found.attributes(sampler.codes))
@@ -156,7 +134,7 @@ def test_a_sweep_of_determined_attributes_knows_how_the_misfit_changes():
 def test_cold_records_reach_the_dense_optimum():
     case = problem((3, 4, 3), 400, 6.0, 5)
     best = least_squares(case.estimates)
-    misfit, sampler = sampler_of(case, len(case.truth))
+    misfit, _, sampler = sampler_of(case, len(case.truth))
     for temperature in 2.0 ** -np.arange(12):
         sampler.sweep(misfit.pulls, temperature)
     for _ in range(20):
@@ -192,19 +170,26 @@ def test_the_same_answers_give_the_same_records_and_others_do_not():
     assert one.codes.shape != other.codes.shape or not np.array_equal(one.codes, other.codes)
 
 
-def test_an_interruption_keeps_the_best_so_far():
-    case = problem((3, 4, 3), 200, 0.5, 1)
-    seen = []
+def test_an_interruption_keeps_the_best_so_far(monkeypatch):
+    case = problem((3, 4, 3), 200, 5.0, 1)
+    told, reports, held = [5.0, 1.0, 9.0], [], []
+    monkeypatch.setattr(fit.Judge, "error", lambda *_: told[len(reports)])
+
+    class Watched(fit.Search):
+        def __init__(self, *given):
+            super().__init__(*given)
+            held.append(self)
 
     def stop(misfit):
-        seen.append(misfit)
-        if len(seen) == 3:
+        reports.append(held[-1].sampler.codes.copy())
+        if len(reports) == 3:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(fit, "Search", Watched)
     found = fitted(case, keep=True, progress=stop)
-    assert not found.finished and len(found.codes) == len(case.truth)
-    assert len(seen) == 3 and found.temperature < 1
-    seen.clear()
+    assert not found.finished and found.temperature == 0.5
+    assert np.array_equal(found.codes, reports[1]) and not np.array_equal(found.codes, reports[2])
+    reports.clear()
     with pytest.raises(KeyboardInterrupt):
         fitted(case, progress=stop)
 

@@ -1,96 +1,107 @@
-"""Kinds of records: tallies that stay right, the probabilities that are said of them, and what they are good for."""
+"""Kinds of records: tallies that stay right, draws as frequent as they should be, and what kinds are good for."""
 
 from collections import Counter
 from itertools import product
 from math import lgamma
 
 import numpy as np
+import pytest
 
-from margrave.noise import Generator
-from margrave.reconstruct.records import kernel
+from margrave.reconstruct.records import fit, kernel
 from margrave.reconstruct.records.energy import energy
 from margrave.reconstruct.records.fit import Sampler
-from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds
+from margrave.reconstruct.records.kinds import Kinds, copied
 from margrave.reconstruct.records.layout import tables
-from margrave.reconstruct.records.start import first_records
-from tests.reconstruct.records.cases import problem
+from tests.reconstruct.records.cases import misfit_of, problem, sampler_of
 
 
-def sampler_of(case, count, shares, seed=1):
-    margins = [margin for margin in case.estimates.values if margin]
-    misfit = energy(case.estimates, tables(case.found, margins))
-    generator = Generator.seeded(seed)
-    codes = first_records(shares, count, case.zeros, generator)
-    kinds = first_kinds(codes, shares, generator)
-    return misfit, kinds, Sampler(codes, kinds, misfit, case.zeros, np.uint64(seed))
-
-
-def tallied(codes, kinds):
+def test_tallies_stay_those_of_the_records_at_every_temperature(monkeypatch):
+    monkeypatch.setattr(fit, "_BLOCK", 64)
+    misfit, kinds, sampler = sampler_of(problem((3, 4, 2), 80, 3.0, 1), 200)
+    before = kinds.of.copy()
+    for temperature in (0.5, 0.0, 2.0, 0.1):
+        sampler.sweep(misfit.pulls, temperature)
     having = np.zeros_like(kinds.having)
-    for row, kind in zip(codes, kinds.of, strict=True):
-        for variable, code in enumerate(row):
-            having[kinds.first[variable] + code, kind] += 1
-    return having
-
-
-def test_tallies_stay_those_of_the_records():
-    case = problem((3, 4, 2), 80, 3.0, 1)
-    even = [np.full(size, 1 / size) for size in (3, 4, 2)]
-    misfit, kinds, sampler = sampler_of(case, 200, even)
-    untouched = copied(kinds)
-    for _ in range(5):
-        sampler.sweep(misfit.pulls, 0.5)
-    assert np.array_equal(kinds.having, tallied(sampler.codes, kinds))
+    for row, kind in zip(sampler.codes, kinds.of, strict=True):
+        having[kinds.first[:-1] + row, kind] += 1
+    assert np.array_equal(kinds.having, having)
     assert np.array_equal(kinds.members, np.bincount(kinds.of, minlength=len(kinds.members)))
-    assert not np.array_equal(untouched.of, kinds.of) and not np.array_equal(untouched.having, kinds.having)
+    assert (before[:64] != kinds.of[:64]).any() and (before[-64:] != kinds.of[-64:]).any()
 
 
-def test_without_a_misfit_records_and_kinds_are_as_frequent_as_the_mixture_says():
-    """Two records of two binary attributes and two kinds: every state, against its probability by gamma functions."""
-    shares, weight, fresh = np.array([0.7, 0.3, 0.4, 0.6]), 1.5, 0.5
-    case = problem((2, 2), 10, 1.0, 1)
-    layout = tables(case.found, [("a",), ("b",), ("a", "b")]).layout
-    codes, of = np.zeros((2, 2), dtype=np.uint8), np.zeros(2, dtype=np.int64)
-    having = np.zeros((4, 2))
-    having[[0, 2], 0] = 2.0
-    kinds = Kinds(of, np.array([0, 2, 4]), having, np.array([2.0, 0.0]), weight * shares, weight, fresh)
-    none, state = np.zeros(layout.where.max() + np.uint64(8)), np.array([5], dtype=np.uint64)
-    seen = Counter()
-    draws = 40_000
+def test_a_copy_has_the_same_to_come_and_changes_on_its_own():
+    misfit, kinds, sampler = sampler_of(problem((3, 4, 2), 80, 3.0, 1), 200)
+    twin = sampler.copy()
+    for one in (sampler, twin):
+        for _ in range(3):
+            one.sweep(misfit.pulls, 0.5)
+    assert np.array_equal(sampler.codes, twin.codes)
+    codes, having = sampler.codes.copy(), kinds.having.copy()
+    twin.sweep(misfit.pulls, 0.5)
+    assert np.array_equal(sampler.codes, codes) and np.array_equal(kinds.having, having)
+    assert not np.array_equal(twin.codes, codes)
+
+
+@pytest.mark.parametrize(("temperature", "patterns"), [(0.5, ()), (2.0, ({"a": frozenset("0"), "c": frozenset("1")},))])
+def test_states_are_as_frequent_as_mixture_and_misfit_say(temperature, patterns):
+    """Two records, two kinds, a variable with one value: every state, against its probability by gamma functions."""
+    case = problem((2, 1, 2), 5, 1.5, 1, patterns)
+    misfit = energy(case.estimates, tables(case.found, [margin for margin in case.estimates.values if margin]))
+    shares, weight, fresh = [[0.7, 0.3], [1.0], [0.4, 0.6]], 1.5, 0.5
+    codes, of = np.array([[1, 0, 0], [1, 0, 0]], dtype=np.uint8), np.zeros(2, dtype=np.int64)
+    having = np.zeros((5, 2))
+    having[[1, 2, 3], 0] = 2.0
+    flat = weight * np.concatenate(shares)
+    kinds = Kinds(of, np.array([0, 2, 3, 5]), having, np.array([2.0, 0.0]), flat, weight, fresh)
+    sampler, seen, draws = Sampler(codes, kinds, misfit, case.zeros, np.uint64(5)), Counter(), 30_000
     for _ in range(draws):
-        kernel.sweep(codes, kinds, layout, case.zeros, none, np.zeros(len(layout.where)), 1.0, state)
+        sampler.sweep(misfit.pulls, temperature)
         seen[(*codes.ravel().tolist(), *of.tolist())] += 1
 
-    def weight_of(values, kind):
-        total = 0.0
+    def logarithm(records, kind):
+        total = -misfit_of(case, records) / temperature
         for one in (0, 1):
-            mine = [record for record in (0, 1) if kind[record] == one]
+            mine = records[np.array(kind) == one]
             total += lgamma(len(mine) + fresh)
-            for variable in (0, 1):
-                for code in (0, 1):
-                    share = weight * shares[2 * variable + code]
-                    total += lgamma(sum(values[2 * r + variable] == code for r in mine) + share) - lgamma(share)
-                total -= lgamma(len(mine) + weight) - lgamma(weight)
-        return np.exp(total)
+            for variable, share in enumerate(shares):
+                total += lgamma(weight) - lgamma(len(mine) + weight)
+                for code, q in enumerate(share):
+                    total += lgamma((mine[:, variable] == code).sum() + weight * q) - lgamma(weight * q)
+        return total
 
-    states = [(*values, *kind) for values in product((0, 1), repeat=4) for kind in product((0, 1), repeat=2)]
-    expected = np.array([weight_of(state[:4], state[4:]) for state in states])
-    found = np.array([seen[state] for state in states]) / draws
-    assert np.abs(found - expected / expected.sum()).max() < 0.012
-    assert expected.max() > 4 * expected.min()
+    expected = {}
+    for values in product((0, 1), (0,), (0, 1), (0, 1), (0,), (0, 1)):
+        records = np.array(values).reshape(2, 3)
+        if not case.zeros.matched(records).any():
+            expected |= {(*values, *kind): np.exp(logarithm(records, kind)) for kind in product((0, 1), repeat=2)}
+    probability = np.array(list(expected.values())) / sum(expected.values())
+    found = np.array([seen[state] for state in expected]) / draws
+    assert found.sum() == pytest.approx(1.0)
+    assert np.abs(found - probability).max() < 0.01 < 0.1 * probability.max()
 
 
-def test_a_dependency_is_learned_and_noise_is_not():
-    # Half the records agree in all attributes; told exactly, each pair takes a lower temperature to be followed at
-    # where no kind can be learned.
+def test_a_kind_that_is_improbable_at_first_can_come_back_after_very_many_variables():
+    many = 600
+    # Of the first half of the variables the record has what the first kind has, of the second half what the second has.
+    having = np.zeros((2 * many, 2))
+    having[:many:2, 0], having[1:many:2, 1] = 1000.0, 1000.0
+    having[many::2, 1], having[many + 1 :: 2, 0] = 1000.0, 1000.0
+    members, shares = np.array([1000.0, 1000.0]), np.full(2 * many, 0.001)
+    kinds = Kinds(np.zeros(1, np.int64), 2 * np.arange(many + 1), having, members, shares, 0.002, 0.5)
+    weight, sums = np.empty(2), np.empty(2)
+    kernel._weigh_kinds(weight, sums, np.zeros(many, dtype=np.uint8), kinds)
+    assert np.allclose(weight, 1.0)
+
+
+def misfit_after(misfit, sampler):
+    for _ in range(60):
+        sampler.sweep(misfit.pulls, 1.0)
+    return float((misfit.misfits(sampler.counts()) / misfit.variances).sum() / misfit.freedoms.sum())
+
+
+def test_a_dependency_is_followed_sooner_where_kinds_can_learn_it():
     case = problem((4, 4, 4), 2000, 20.0, 3)
-    even = [np.full(4, 1 / 4)] * 3
-    misfit, kinds, sampler = sampler_of(case, 2000, even)
+    misfit, kinds, sampler = sampler_of(case, 2000)
     alike = kinds._replace(weight=1e12, shares=np.full(12, 1e12 / 4))
     unlearned = Sampler(sampler.codes.copy(), copied(alike), misfit, case.zeros, np.uint64(1))
-    left = []
-    for one in (sampler, unlearned):
-        for _ in range(60):
-            one.sweep(misfit.pulls, 1.0)
-        left.append(float((misfit.misfits(one.counts()) / misfit.variances).sum() / misfit.freedoms.sum()))
-    assert left[0] < 0.5 * left[1]
+    assert misfit_after(misfit, sampler) < 0.5 * misfit_after(misfit, unlearned)

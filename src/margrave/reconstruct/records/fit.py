@@ -1,9 +1,9 @@
 """Records fitted to noisy margins: non-negative, whole and consistent tables of any number of attributes.
 
 The records fluctuate at a temperature that falls. Each value of each record is drawn anew, again and again, with
-probability ∝ p exp(−misfit/τ), where p is how probable it is in a record of its kind; and so is its kind
-(:mod:`margrave.reconstruct.records.kinds`). At temperature τ = 1 these are draws from a posterior; at a low
-one the records follow the noise. The temperature of the least estimated error is taken
+probability ∝ p exp(−misfit/τ), where p is how probable it is in a record of its kind; then its kind, given its values
+(:mod:`margrave.reconstruct.records.kinds`). At temperature τ = 1 this leads to draws from a posterior; at a low one the
+records follow the noise. The temperature of the least estimated error is taken
 (:mod:`margrave.reconstruct.records.risk`). The records that are published are those nearest to the mean of its states.
 """
 

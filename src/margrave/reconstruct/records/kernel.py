@@ -18,6 +18,8 @@ Codes = NDArray[Any]
 State = NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., Any])
 
+_FACTORS = 16
+
 
 def compiled(function: F) -> F:
     """The function, compiled when it is first called."""
@@ -61,13 +63,13 @@ def _lowest(score: Floats, size: int, now: int) -> int:
 
 @compiled
 def _weigh(weight: Floats, score: Floats, best: int, having: Floats, shares: Floats, temperature: float) -> None:
-    """Give every code the weight (how many of the kind have it, and its share) · exp(−score / temperature)."""
+    """Give every code the weight (how many of the kind have it + w times its share) · exp(−score / temperature)."""
     for code in range(len(shares)):
         weight[code] = (having[code] + shares[code]) * np.exp((score[best] - score[code]) / temperature)
 
 
 @compiled
-def _count_in(kinds: Kinds, row: Codes, kind: int, change: float) -> None:
+def _tally(kinds: Kinds, row: Codes, kind: int, change: float) -> None:
     """Add a record to those of a kind, or take it away."""
     kinds.members[kind] += change
     for variable in range(len(row)):
@@ -75,19 +77,20 @@ def _count_in(kinds: Kinds, row: Codes, kind: int, change: float) -> None:
 
 
 @compiled
-def _weigh_kinds(weight: Floats, row: Codes, kinds: Kinds) -> None:
-    """Give every kind its probability for a record, up to a factor."""
+def _weigh_kinds(weight: Floats, sums: Floats, row: Codes, kinds: Kinds) -> None:
+    """Give every kind its probability for a record, up to a factor. ``sums`` is room for a number for each kind."""
     for kind in range(len(weight)):
-        weight[kind] = kinds.members[kind] + kinds.fresh
+        weight[kind], sums[kind] = kinds.members[kind] + kinds.fresh, 0.0
     for variable in range(len(row)):
         at = kinds.first[variable] + row[variable]
-        top = 0.0
         for kind in range(len(weight)):
             weight[kind] *= (kinds.having[at, kind] + kinds.shares[at]) / (kinds.members[kind] + kinds.weight)
-            top = max(top, weight[kind])
-        # Many small factors would leave nothing.
-        for kind in range(len(weight)):
-            weight[kind] /= top
+        # A product of very many small factors would be zero; logarithms of all of them would take long.
+        if variable % _FACTORS == _FACTORS - 1:
+            sums += np.log(weight)
+            weight[:] = 1.0
+    sums += np.log(weight)
+    weight[:] = np.exp(sums - sums.max())
 
 
 @compiled
@@ -122,18 +125,17 @@ def sweep(
 ) -> tuple[int, float]:
     """Choose every value of every record anew, given all others, and then its kind. Changes all of them in place.
 
-    At temperature 0 the best value is taken, and kinds play no part. ``slope``: the derivative of the misfit by each
-    cell; one more record in a cell adds ``curve`` of its entry to it. Returns how many values changed, and by how much
-    the misfit did.
+    At temperature 0 the best value is taken, and the kind kept. ``slope``: the derivative of the misfit by each cell;
+    one more record in a cell adds ``curve`` of its entry to it. Returns how many values changed, and by how much the
+    misfit did.
     """
     score, weight = np.empty(layout.sizes.max()), np.empty(layout.sizes.max())
-    kind_weight = np.empty(len(kinds.members))
+    kind_weight, sums = np.empty(len(kinds.members)), np.empty(len(kinds.members))
     place = np.empty((layout.first[1:] - layout.first[:-1]).max(), np.uint64)
     changed, gained = 0, 0.0
     for record in range(len(codes)):
         row = codes[record]
-        if temperature > 0.0:
-            _count_in(kinds, row, kinds.of[record], -1.0)
+        _tally(kinds, row, kinds.of[record], -1.0)
         for variable in range(len(layout.sizes)):
             size, now, start = layout.sizes[variable], int(row[variable]), layout.first[variable]
             if size == 1:
@@ -175,9 +177,9 @@ def sweep(
                 slope[cell + layout.step[begin + now]] -= curve[entry]
                 slope[cell + layout.step[begin + code]] += curve[entry]
         if temperature > 0.0:
-            _weigh_kinds(kind_weight, row, kinds)
+            _weigh_kinds(kind_weight, sums, row, kinds)
             kinds.of[record] = _drawn(kind_weight, state)
-            _count_in(kinds, row, kinds.of[record], 1.0)
+        _tally(kinds, row, kinds.of[record], 1.0)
     return changed, gained
 
 

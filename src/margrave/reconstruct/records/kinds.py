@@ -5,9 +5,9 @@ found with a kind is learned from the records that are of it: a value with share
 
     (how many others of the kind have it + w q) / (how many others are of the kind + w)
 
-as its probability, and a kind is as probable as it is frequent among the others. This is a Dirichlet mixture of
-products. Where nothing is learned, all kinds are alike and attributes independent; a dependency that many records
-follow becomes a kind, and is then no longer held back.
+as its probability, and a kind is the more probable the more others are of it. This is a Dirichlet mixture of products.
+While kinds are small, their values are about as frequent as q says and attributes independent; a dependency that many
+records share becomes a kind of its own, and is then no longer held back.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.design.limits import KINDS
 from margrave.noise import Generator
 from margrave.reconstruct.records.variables import Codes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-KINDS = 32
-_WEIGHT = 0.01
-"""The noisy shares weigh as much as this part of all records would."""
+_WEIGHT, _LEAST = 0.01, 10.0
+"""The noisy shares weigh as much in each kind as this part of all records would, and at least as so many records."""
 _SPREAD = 1.0
 """How much all kinds together weigh beside the records that are of them: little, so that few kinds are needed."""
 
@@ -55,7 +55,7 @@ def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) ->
     having = np.zeros((first[-1], KINDS))
     for variable, begin in enumerate(first[:-1]):
         np.add.at(having, (begin + codes[:, variable].astype(np.int64), of), 1.0)
-    weight = max(len(codes) * _WEIGHT, 1e-9)
+    weight = max(len(codes) * _WEIGHT, _LEAST)
     return Kinds(
         of=of,
         first=first,

@@ -3,7 +3,8 @@
 Two sets of records are fitted side by side, one to the estimates R̂_T + z_T/2, the other to R̂_T − z_T/2, where z_T is a
 random direction of the length that noise has, ‖z_T‖² = σ²_T d_T. Let R̄_T be the mean of both, and D_T the difference of
 the first from the second: ⟨D_T, z_T⟩ is how far the records follow a noise that we know. Both sets have the same first
-records and the same random numbers, so that they part because of z alone. Stein's estimate of the squared error of R̄_T is
+records and the same random numbers, so that they part because of z alone. Stein's estimate of the squared error of
+R̄_T is
 
     ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 ⟨D_T, z_T⟩.
 
