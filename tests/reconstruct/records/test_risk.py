@@ -72,8 +72,8 @@ def test_few_states_of_records_that_hardly_move_are_not_taken_for_a_good_fit(mon
     assert np.abs(estimated / true - 1).max() < 0.35
 
 
-def test_one_temperature_in_vain_does_not_end_the_search_and_two_do(monkeypatch):
-    told = iter([5.0, 6.0, 4.0, 7.0, 4.0, 1.0])
+def test_one_temperature_no_better_does_not_end_the_search_and_two_do(monkeypatch):
+    told = iter([5.0, 6.0, 4.0, 3.99, 7.0, 1.0])
     monkeypatch.setattr(fit.Judge, "error", lambda *_: next(told))
     case = problem((3, 3), 100, 4.0, 1)
     found = fit.fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test")

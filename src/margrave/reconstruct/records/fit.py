@@ -40,7 +40,9 @@ Progress = Callable[[float], None]
 
 HOTTEST, COLDEST = 1.0, 2.0**-20
 _PATIENCE = 2
-"""The estimate is itself uncertain: the search ends after so many temperatures in a row that did not lower it."""
+"""The estimate is itself uncertain: the search ends after so many temperatures in a row that were no better."""
+_BETTER = 0.98
+"""A colder temperature is taken only if it lowers the estimate to this share: among equals the hotter one is safer."""
 _SLIGHT = 0.01
 """Sweeps without temperature end where one improves the misfit by less than this share."""
 _BLOCK = 1 << 12
@@ -202,7 +204,7 @@ class Search:
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
 
     def cool(self, noise: Floats) -> None:
-        """From the hottest temperature downwards, by halves, until two in a row have not lowered the estimated error.
+        """From the hottest temperature downwards, by halves, until two in a row were no better by the estimated error.
 
         ``noise``: moves the estimates up for one set of records and down for another.
         """
@@ -215,7 +217,7 @@ class Search:
             error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
             self._report(mean)
             in_vain += 1
-            if error < self.best.error:
+            if error < _BETTER * self.best.error:
                 self.best, in_vain = _State(self.sampler.codes.copy(), mean, temperature, error), 0
             temperature /= 2
 
