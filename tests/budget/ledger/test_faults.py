@@ -43,7 +43,7 @@ def tamper(ledger, *statements):
     ("statement", "text"),
     [
         ("UPDATE ledger_journal SET entry = replace(entry, '0.1', '0.2') WHERE number = 5", "entry 5 was changed"),
-        ("UPDATE ledger_journal SET hash = replace(hash, 'a', 'b') WHERE number = 3", "entry 3 was changed"),
+        ("UPDATE ledger_journal SET hash = substr(hash, 2) || '0' WHERE number = 3", "entry 3 was changed"),
         ("DELETE FROM ledger_journal WHERE number = 6", "entry 6 is missing"),
         ("DELETE FROM ledger_journal WHERE number > 8", "the ledger keeps"),
         ("DELETE FROM ledger_journal WHERE number = 1", "entry 1 is missing"),
