@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from margrave.version import __version__ as __version__
 
 __all__ = [
     "GraphSpec",

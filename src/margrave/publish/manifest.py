@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from margrave.algebra.encoding import BinaryEncoding
@@ -22,6 +21,7 @@ from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.publish.large import Layout
+from margrave.version import __version__
 
 FORMAT = "margrave-release"
 VERSION = 2
@@ -67,13 +67,9 @@ class Manifest:
     layout: Layout | None = None
 
 
-@lru_cache(maxsize=1)
 def software_version() -> str:
     """The version of the Margrave that runs."""
-    try:
-        return version("margrave")
-    except PackageNotFoundError:
-        return "unknown"
+    return __version__
 
 
 def manifest_bytes(
