@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench bench-peers soak docs clean
+.PHONY: demo test check shape bench bench-peers soak docs clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
@@ -15,10 +15,14 @@ test: $(VENV)/.ready-test check
 	@$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.ready-test
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks tools
+	@$(BIN)/ruff format --check src tests benchmarks tools
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+# A mirror, not a gate: how large files and functions are, how imports run, what is written twice.
+shape: $(VENV)/.ready-run
+	@$(BIN)/python tools/shape.py
 
 bench: $(VENV)/.ready-test
 	@$(BIN)/python benchmarks/run.py
