@@ -220,7 +220,7 @@ def test_a_locked_row_is_refused_after_a_wait(server):
     small(url).close()
     with Ledger.open(url, wait=0.2) as ledger, ledger.store.connection() as blocker:
         blocker.execute("BEGIN")
-        blocker.execute("SELECT * FROM ledger_state WHERE key = 'entry' FOR UPDATE")
+        blocker.execute("SELECT * FROM ledger_state WHERE key = 'head' FOR UPDATE")
         with pytest.raises(LedgerError, match=r"locked by another program for 0\.2 s"):
             ledger.reserve(ask(1))
         blocker.execute("ROLLBACK")

@@ -74,7 +74,7 @@ def test_a_piece_that_is_missing_or_elsewhere_is_noticed(ledger, pieces_of_a_tho
     ledger.commit(ledger.reserve(ask(1)), file_of(TEXT), sha(1))
     (asked,) = ledger.records(Asked)
     with ledger.store.writing() as session:
-        session.begin(["entry"])
+        session.begin(["head"])
         session.write(change, (asked.number * stores.MOST_PARTS + 2,))
     with pytest.raises(VerificationError, match="missing or was changed"):
         ledger.reserve(ask(1))

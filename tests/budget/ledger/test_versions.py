@@ -8,13 +8,21 @@ import pytest
 from margrave.budget.ledger import Ledger, store, verify
 from margrave.budget.ledger.content import pieces
 from margrave.budget.ledger.ledger import open_store
-from margrave.budget.ledger.records import Asked, Pool
-from margrave.errors import LedgerError, VerificationError
-from tests.budget.ledger.helpers import ask, eps, small
+from margrave.budget.ledger.records import END, Asked, Pool, decode
+from margrave.budget.ledger.rules import NEWEST
+from margrave.budget.ledger.words import sentence, statement
+from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
+from tests.budget.ledger.helpers import Clock, ask, eps, small
 
 GOLDEN = Path(__file__).parent / "golden"
-OLD = {version: json.loads((GOLDEN / f"version{version}.json").read_text()) for version in (2, 3)}
+OLD = {version: json.loads((GOLDEN / f"version{version}.json").read_text()) for version in (2, 3, 4)}
 """All rows of a ledger as it was written under older versions of the schema; 1 only lacked the journal's guards."""
+
+
+def tips(ledger):
+    """Where the ledger stands, as it is kept."""
+    with ledger.store.reading() as session:
+        return [decode(key, text) for key, text in session.state([END]).items()]
 
 
 def older(url, version, **changed):
@@ -28,7 +36,7 @@ def older(url, version, **changed):
     place = open_store(url, create=True)
     later = len(list(place.migrations(version)))
     statements = [*list(place.migrations(0))[: -later or None], "CREATE TABLE ledger_schema (version BIGINT NOT NULL)"]
-    if version == 3:
+    if version >= 3:
         statements.append("DROP TABLE ledger_bundle")
     with place.connection() as connection:
         for statement in (*statements, f"INSERT INTO ledger_schema VALUES ({version})"):
@@ -39,13 +47,13 @@ def older(url, version, **changed):
     return place
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_older_schema_is_brought_up_to_date(url, version):
     older(url, version).close()
-    with Ledger.open(url) as ledger:
+    with Ledger.open(url, clock=Clock("2030-01-02")) as ledger:
         assert ledger.store.schema_version() == len(store.MIGRATIONS)
         with ledger.store.reading() as session:  # a program of an older version that still runs finds no last entry
-            assert not session.state(["tip", "end"])
+            assert not session.state(["tip", "end", "entry"])
         checked = verify(ledger)
         assert [checked.entries, checked.bundles, checked.head.hash] == [22, 4, OLD[2]["journal"][-1][2]]
         assert [b"".join(pieces(ledger.reserve(ask(number)).content)) for number in range(1, 5)] == [
@@ -71,6 +79,7 @@ def test_an_older_schema_is_brought_up_to_date(url, version):
         (3, "pool/survey", "14/15", "1/15"),
         (3, "pool/survey", '"1/3":1', '"1/3":2'),
         (3, "asked/ann-5", '"closed":null', '"closed":9'),
+        (4, "entry", '"number":22', '"number":23'),
     ],
 )
 def test_an_older_ledger_that_was_changed_stays_as_it_is(url, version, key, old, new):
@@ -88,3 +97,57 @@ def test_a_newer_schema_is_refused(url):
         connection.execute("UPDATE ledger_schema SET version = 99")
     with pytest.raises(LedgerError, match="use a newer Margrave"):
         Ledger.open(url)
+
+
+def test_reading_an_older_ledger_leaves_its_journal_alone(url):
+    older(url, 4).close()
+    with Ledger.open(url, clock=Clock("2030-01-02")) as ledger:
+        head = ledger.head
+        verify(ledger)
+        statement(ledger, "survey")
+        assert [one.rules for one in tips(ledger)] == [1]
+        assert ledger.head == head
+
+
+def test_the_first_writing_of_an_older_ledger_says_that_the_newest_rules_hold_from_there_on(url):
+    older(url, 4).close()
+    with Ledger.open(url, clock=Clock("2030-01-02")) as ledger:
+        ledger.reserve(ask(30))
+        ledger.reserve(ask(31))
+        kinds = [entry.kind for entry, _ in ledger.entries()]
+        assert kinds[22:] == ["rules", "reserve", "reserve"]
+        assert [one.rules for one in tips(ledger)] == [NEWEST]
+        assert verify(ledger).entries == 25
+        assert any(f"rules {NEWEST} hold" in sentence(entry) for entry, _ in ledger.entries())
+
+
+def test_a_refused_request_leaves_an_older_ledger_as_it_was(url):
+    older(url, 4).close()
+    with Ledger.open(url, clock=Clock("2030-01-02")) as ledger:
+        with pytest.raises(RefusedError):
+            ledger.reserve(ask(30, eps(100)))
+        assert ledger.head.number == 22
+        assert [one.rules for one in tips(ledger)] == [1]
+
+
+def test_a_new_ledger_says_its_rules_when_it_is_opened(url):
+    with small(url) as ledger:
+        assert next(iter(ledger.entries()))[0].body["rules"] == NEWEST
+        assert "rules" not in [entry.kind for entry, _ in ledger.entries()]
+        assert [one.rules for one in tips(ledger)] == [NEWEST]
+
+
+@pytest.mark.parametrize(("number", "match"), [(1, "hold already"), (99, "use a newer Margrave"), (True, "a number")])
+def test_rules_are_only_ever_replaced_by_newer_ones_that_are_known(url, number, match):
+    with small(url) as ledger, pytest.raises((RefusedError, UsageError), match=match):
+        ledger._write("rules", {"rules": number})
+
+
+def test_a_running_program_stops_at_rules_that_it_does_not_know(url):
+    with small(url) as ledger:
+        tip = tips(ledger)[0]
+        with ledger.store.writing() as session:
+            session.begin([])
+            session.write("UPDATE ledger_state SET value = ? WHERE key = ?", (tip._replace(rules=99).text, END))
+        with pytest.raises(LedgerError, match="use a newer Margrave"):
+            ledger.reserve(ask(1))

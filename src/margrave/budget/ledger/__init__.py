@@ -2,8 +2,11 @@
 
 values    what a ledger is told: notions of privacy, data sets, requests
 journal   entries, each with the hash of the one before
+clock     the time of an entry
 totals    what charges cost together
 records   what follows from the journal
+lookup    what is found in the records by name
+charges   what reserving, committing and giving up a request do
 rules     what each entry does, and when it is refused
 store     where it is kept: `sqlite` or `postgres`
 ledger    the ledger itself

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from os import urandom
 from pathlib import Path
-from time import gmtime, strftime, time_ns
+from time import time_ns
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from margrave.budget.ledger.clock import Clock, time_after
 from margrave.budget.ledger.content import Content, digest_of
 from margrave.budget.ledger.journal import START, Entry, canonical, hash_of
+from margrave.budget.ledger.lookup import answered, need_account, need_dataset, need_reserved, payers, requests
 from margrave.budget.ledger.records import (
     END,
     FIXED,
@@ -26,17 +27,11 @@ from margrave.budget.ledger.records import (
     decode,
 )
 from margrave.budget.ledger.replay import chain, entry_of, remake
-from margrave.budget.ledger.rules import answered, apply, need_account, need_dataset, need_reserved, payers, requests
+from margrave.budget.ledger.rules import NEWEST, apply
 from margrave.budget.ledger.store import Session, Store
 from margrave.budget.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
 from margrave.budget.units import Budget
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
-
-Clock = Callable[[], int]
-"""Tells the nanoseconds since 1970, in UTC."""
-
-PATIENCE = 60 * 10**9
-"""Clocks of several machines may differ by so many nanoseconds; one that stands further back is refused."""
 
 _MOST_RECENT = 1000
 
@@ -65,7 +60,8 @@ class Ledger:
                 view = ledger._view(session)
                 if view.get(Tip) is not None:
                     raise LedgerError(f"there is a ledger in {ledger.store} already")
-                ledger._append(session, view, "open", {"format": 1, "ledger": secrets.token_hex(16)})
+                body = {"format": 1, "ledger": secrets.token_hex(16), "rules": NEWEST}
+                ledger._append(session, view, "open", body)
         except BaseException:
             ledger.close()
             raise
@@ -214,7 +210,10 @@ class Ledger:
         return keys
 
     def _view(self, session: Session, keys: Iterable[str] = ()) -> View:
-        """The records as they stand when writing begins, the end of the journal being where they say it is."""
+        """The records as they stand when writing begins, the end of the journal being where they say it is.
+
+        Where older rules hold, the first entry to be written says that from it on the newest do.
+        """
         view = View(session.state)
         missing = [END]
         for key in keys:
@@ -234,7 +233,14 @@ class Ledger:
                 "the end of the journal is not where the ledger stood: entries were removed or added by other means; "
                 "see 'margrave ledger verify'"
             )
+        if tip is not None and tip.rules != NEWEST:
+            self._renew(session, view, tip)
         return view
+
+    def _renew(self, session: Session, view: View, tip: Tip) -> None:
+        if tip.rules > NEWEST:
+            raise LedgerError(f"the ledger follows rules {tip.rules} by now: use a newer Margrave")
+        self._append(session, view, "rules", {"rules": NEWEST})
 
     def _decoded(self, key: str, text: str) -> Record:
         """A record from its text, which is most often the one that was written last."""
@@ -275,7 +281,7 @@ class Ledger:
     ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
-        entry = Entry(number, self._time(tip), kind, body, previous)
+        entry = Entry(number, time_after(tip.time if tip else None, self._clock()), kind, body, previous)
         text = entry.text if body_text is None else entry.text_with(body_text)
         entry_hash = hash_of(text)
         after = apply(view, entry, entry_hash)
@@ -288,18 +294,6 @@ class Ledger:
             self._recent[key] = (written, record)
         session.append((number, text, entry_hash), state, answer)
         return after
-
-    def _time(self, tip: Tip | None) -> str:
-        """The time, which never runs back: a clock set back would revive what has expired."""
-        now = self._clock()
-        text = _iso(now)
-        if tip is None or tip.time <= text:
-            return text
-        if tip.time > _iso(now + PATIENCE):
-            raise RefusedError(
-                f"the clock stands at {text}, before the last entry of the ledger ({tip.time}): set the clock right"
-            )
-        return tip.time
 
 
 def _reserving(request: Request, identity: str) -> dict[str, Any]:
@@ -320,17 +314,6 @@ def _reserving(request: Request, identity: str) -> dict[str, Any]:
 def _new_id() -> str:
     """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
     return f"r{time_ns() // 10**6:013}-{urandom(8).hex()}"
-
-
-def _iso(moment: int) -> str:
-    """A moment of a `Clock` in ISO 8601."""
-    seconds, rest = divmod(moment, 10**9)
-    return f"{_second(seconds)}.{rest // 1000:06}Z"
-
-
-@lru_cache(maxsize=1)
-def _second(seconds: int) -> str:
-    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))
 
 
 def _tip(view: View) -> Tip:

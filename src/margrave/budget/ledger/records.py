@@ -74,17 +74,18 @@ def budget_or_none(value: Mapping[str, str] | None) -> Budget | None:
     return None if value is None else read_budget(value)
 
 
-END = "entry"
+END = "head"
 """The key of the only `Tip`."""
 
 
 class Tip(NamedTuple):
-    """The last entry: its number, hash and time; and the identity of the ledger."""
+    """The last entry: its number, hash and time; the identity of the ledger, and the rules that hold now."""
 
     ledger: str
     number: int
     hash: str
     time: str
+    rules: int = 1
 
     @property
     def key(self) -> str:
@@ -93,7 +94,7 @@ class Tip(NamedTuple):
     @property
     def text(self) -> str:
         ledger, time = quoted(self.ledger), quoted(self.time)
-        return f'{{"hash":"{self.hash}","ledger":{ledger},"number":{self.number},"time":{time}}}'
+        return f'{{"hash":"{self.hash}","ledger":{ledger},"number":{self.number},"rules":{self.rules},"time":{time}}}'
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Tip:
@@ -313,8 +314,8 @@ KINDS: Mapping[str, type[Record]] = {
     "account": Account,
     "asked": Asked,
     "dataset": DataSet,
-    "entry": Tip,
     "grants": Grants,
+    "head": Tip,
     "members": Members,
     "pool": Pool,
     "question": Question,

@@ -11,7 +11,7 @@ from margrave.budget.ledger.store import MOST_PARTS, Session
 from margrave.budget.ledger.totals import alike
 from margrave.errors import MargraveError, VerificationError
 
-_RENAMED = {"tip": END, "end": END}
+_RENAMED = {"tip": END, "end": END, "entry": END}
 """What the last entry was called before. A program of an older version that is still running finds none, and stops."""
 _REMADE = ("request/", "question/", "asked/")
 _NUMBERED = 3

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from margrave.budget.ledger import charges
 from margrave.budget.ledger.journal import START, Entry
+from margrave.budget.ledger.lookup import need_account, need_dataset, need_members, need_pool
 from margrave.budget.ledger.records import (
     Account,
-    Asked,
     DataSet,
     Grant,
     Grants,
     Members,
     Pool,
-    Question,
     Tip,
     View,
     budget_or_none,
     read_budget,
 )
-from margrave.budget.ledger.totals import Totals, amount, fits, left, no_more, same_unit, together
-from margrave.budget.ledger.values import DataSetName, Notion, check_account_name, check_data_name, check_day
-from margrave.budget.units import ApproxDP, Budget, PureDP, readable
+from margrave.budget.ledger.totals import amount, no_more, same_unit, together
+from margrave.budget.ledger.values import Notion, check_account_name, check_data_name, check_day
+from margrave.budget.units import ApproxDP, Budget
 from margrave.errors import RefusedError, UsageError
 
 
@@ -39,15 +39,35 @@ def apply(view: View, entry: Entry, entry_hash: str) -> Tip:
     if tip is not None and entry.time < tip.time:
         raise RefusedError(f"entry {entry.number} is dated before the entry that it follows")
     ledger = entry.body["ledger"] if tip is None else tip.ledger
-    _RULES[entry.kind](view, entry.body, entry)
-    tip = Tip(ledger, entry.number, entry_hash, entry.time)
+    rules = _rules_of(entry, tip)
+    _RULES[rules][entry.kind](view, entry.body, entry)
+    tip = Tip(ledger, entry.number, entry_hash, entry.time, rules)
     view.put(tip)
     return tip
+
+
+def _rules_of(entry: Entry, tip: Tip | None) -> int:
+    """The rules that an entry follows: those of the entry before, unless it says which hold from it on."""
+    if tip is not None and entry.kind != "rules":
+        return tip.rules
+    found = entry.body.get("rules", 1) if tip is None else entry.body["rules"]
+    if type(found) is not int or found < 1:
+        raise UsageError(f"rules have a number, not {found!r}")
+    if found > NEWEST:
+        raise UsageError(f"this Margrave knows rules up to {NEWEST}, and {found} hold from it on: use a newer Margrave")
+    return found
 
 
 def _open(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     if entry.number != 1 or entry.previous != START:
         raise UsageError("a ledger is opened by its first entry")
+
+
+def _rules(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    """From here on newer rules hold; what was done before stays judged by those of its time."""
+    tip = view.get(Tip)
+    if tip is None or body["rules"] <= tip.rules:
+        raise RefusedError(f"rules {body['rules']} hold already, or newer ones do")
 
 
 def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -183,160 +203,23 @@ def _ended(grant: Grant, time: str) -> Grant:
     return grant if grant.ended(time) else grant._replace(starts=min(grant.starts, time), expires=time)
 
 
-def _reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
-    data, account = need_dataset(view, body["dataset"]), need_account(view, body["account"])
-    cost = read_budget(body["cost"])
-    if view.get(Asked, body["request"]) is not None:
-        raise RefusedError(f"the request {body['request']} was made before")
-    pool = need_pool(view, data.pool)
-    _check_request(cost, data.most, f"one request to {data.name}")
-    spent = pool.spent.plus(cost)
-    if not fits(spent, pool.cap):
-        raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
-    paid = _pay(view, account, pool, cost, entry.time)
-    view.put(Pool(pool.name, pool.cap, spent))
-    request, question = body["request"], body["question"]
-    known = view.get(Question, data.name, question)
-    view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
-    view.put(Asked(request, data.name, account.name, question, cost, entry.number, paid))
-
-
-def _pay(view: View, account: Account, pool: Pool, cost: Budget, time: str) -> tuple[tuple[str, int], ...]:
-    """Charge the account's own grant and its organisation's: whichever there are must all have room."""
-    paid = []
-    for payer in payers(account):
-        held = view.get(Grants, pool.name, payer)
-        if held is None or not held.grants:
-            if payer == account.name and account.organisation is not None:
-                continue
-            raise RefusedError(f"{payer} holds no grant from {pool.name}: ask its curator for one")
-        index = next((number for number, one in enumerate(held.grants) if one.active(time)), None)
-        if index is None:
-            raise RefusedError(_inactive(payer, pool.name, held.grants[-1]))
-        grant = held.grants[index]
-        _check_request(cost, grant.most, f"one request by {payer}")
-        spent = grant.spent.plus(cost)
-        if not fits(spent, grant.amount):
-            raise RefusedError(_too_much(cost, grant.spent, grant.amount, f"the grant of {payer} from {pool.name}"))
-        view.put(_with_spent(held, index, spent))
-        paid.append((payer, index))
-    return tuple(paid)
-
-
-def _with_spent(held: Grants, index: int, spent: Totals) -> Grants:
-    one = held.grants[index]
-    changed = Grant(one.amount, one.starts, one.expires, one.most, spent)
-    return Grants(held.pool, held.account, (*held.grants[:index], changed, *held.grants[index + 1 :]))
-
-
-def payers(account: Account) -> tuple[str, ...]:
-    """Whose grants a request of this account is charged to."""
-    return (account.name,) if account.organisation is None else (account.name, account.organisation)
-
-
-def _inactive(payer: str, pool: str, grant: Grant) -> str:
-    if grant.expires is not None:
-        return f"the grant of {payer} from {pool} expired {grant.expires[:10]}, or is not yet valid: ask for a new one"
-    return f"the grant of {payer} from {pool} starts {grant.starts[:10]}"
-
-
-def _check_request(cost: Budget, most: Budget | None, what: str) -> None:
-    if most is not None and not fits(Totals().plus(cost), most):
-        raise RefusedError(f"{what} may cost at most {most}, and this one costs {cost}")
-
-
-def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
-    if isinstance(limit, PureDP) and not isinstance(cost, PureDP):
-        return f"{what} is pure ({limit}), and a cost of {cost} is not: only pure releases can be charged to it"
-    return f"the request costs {cost}; of {what}, {limit}, only {readable(left(spent, limit))} is left"
-
-
-def _commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:
-    asked = need_reserved(view, body["request"])
-    first = answered(requests(view, asked.dataset, asked.question))
-    answer = asked.number if first is None else first.answer
-    view.put(asked.close(entry.number, answer))
-
-
-def _void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
-    asked = need_reserved(view, body["request"])
-    others = (one.id for one in requests(view, asked.dataset, asked.question) if one.id != asked.id)
-    view.put(Question(asked.dataset, asked.question, tuple(others)))
-    view.put(asked.close(entry.number))
-    if body["charged"]:
-        return
-    pool = need_pool(view, need_dataset(view, asked.dataset).pool)
-    view.put(Pool(pool.name, pool.cap, pool.spent.minus(asked.cost)))
-    for payer, index in asked.paid:
-        held = view.get(Grants, pool.name, payer)
-        assert held is not None
-        view.put(_with_spent(held, index, held.grants[index].spent.minus(asked.cost)))
-
-
-def requests(view: View, dataset: str, question: str) -> list[Asked]:
-    """The requests that ask a question, in order, but for those that were given up."""
-    known = view.get(Question, dataset, question)
-    if known is None:
-        return []
-    view.fetch(f"asked/{id}" for id in known.requests)
-    found = (view.get(Asked, id) for id in known.requests)
-    return [one for one in found if one is not None]
-
-
-def answered(asking: Iterable[Asked]) -> Asked | None:
-    """Of the requests that ask the same, the first that was committed: the answer is kept with it."""
-    return next((one for one in asking if one.answer == one.number), None)
-
-
-def need_dataset(view: View, name: str) -> DataSet:
-    found = view.get(DataSet, name)
-    if found is None:
-        DataSetName.parse(name)
-        raise UsageError(f"the data set {name} is not registered: see 'margrave ledger dataset'")
-    return found
-
-
-def need_account(view: View, name: str) -> Account:
-    found = view.get(Account, name)
-    if found is None:
-        check_account_name("the account", name)
-        raise UsageError(f"there is no account {name}: see 'margrave ledger account'")
-    return found
-
-
-def need_pool(view: View, name: str) -> Pool:
-    found = view.get(Pool, name)
-    if found is None:
-        raise UsageError(f"there is no cap for {name}")
-    return found
-
-
-def need_members(view: View, pool: str) -> Members:
-    found = view.get(Members, pool)
-    if found is None:
-        raise UsageError(f"there is no cap for {pool}")
-    return found
-
-
-def need_reserved(view: View, request: str) -> Asked:
-    """A request that is neither committed nor void."""
-    found = view.get(Asked, request)
-    if found is None:
-        raise UsageError(f"there is no request {request}")
-    if found.status != "reserved":
-        raise RefusedError(f"the request {request} is {found.status} already")
-    return found
-
-
 Rule = Callable[[View, Mapping[str, Any], Entry], None]
 
-_RULES: Mapping[str, Rule] = {
+_FIRST: Mapping[str, Rule] = {
     "open": _open,
+    "rules": _rules,
     "dataset": _dataset,
     "account": _account,
     "grant": _grant,
     "end": _end,
-    "reserve": _reserve,
-    "commit": _commit,
-    "void": _void,
+    "reserve": charges.reserve,
+    "commit": charges.commit,
+    "void": charges.void,
 }
+_SECOND: Mapping[str, Rule] = {**_FIRST}
+
+_RULES: Mapping[int, Mapping[str, Rule]] = {1: _FIRST, 2: _SECOND}
+"""By the number of the rules, what each kind of entry does. What is there never changes: old journals stay right."""
+
+NEWEST = max(_RULES)
+"""The rules that new entries follow."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from margrave.budget.ledger.journal import Entry
 from margrave.budget.ledger.ledger import Ledger
+from margrave.budget.ledger.lookup import need_dataset, need_members, need_pool
 from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_budget
 from margrave.budget.ledger.replay import chain
-from margrave.budget.ledger.rules import need_dataset, need_members, need_pool
 from margrave.budget.ledger.totals import epsilon_at, together
 from margrave.budget.ledger.values import Notion
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
@@ -40,6 +40,8 @@ def sentence(entry: Entry) -> str:
     match entry.kind:
         case "open":
             return f"The ledger {body['ledger']} was opened."
+        case "rules":
+            return f"From here on rules {body['rules']} hold; earlier entries are judged by those of their time."
         case "dataset":
             return _registered(body)
         case "account":

@@ -1,0 +1,106 @@
+"""What reserving, committing and giving up a request do to the records, and when they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from margrave.budget.ledger.journal import Entry
+from margrave.budget.ledger.lookup import (
+    answered,
+    need_account,
+    need_dataset,
+    need_pool,
+    need_reserved,
+    payers,
+    requests,
+)
+from margrave.budget.ledger.records import Account, Asked, Grant, Grants, Pool, Question, View, read_budget
+from margrave.budget.ledger.totals import Totals, fits, left
+from margrave.budget.units import Budget, PureDP, readable
+from margrave.errors import RefusedError
+
+
+def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    data, account = need_dataset(view, body["dataset"]), need_account(view, body["account"])
+    cost = read_budget(body["cost"])
+    if view.get(Asked, body["request"]) is not None:
+        raise RefusedError(f"the request {body['request']} was made before")
+    pool = need_pool(view, data.pool)
+    _check_request(cost, data.most, f"one request to {data.name}")
+    spent = pool.spent.plus(cost)
+    if not fits(spent, pool.cap):
+        raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
+    paid = _pay(view, account, pool, cost, entry.time)
+    view.put(Pool(pool.name, pool.cap, spent))
+    request, question = body["request"], body["question"]
+    known = view.get(Question, data.name, question)
+    view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
+    view.put(Asked(request, data.name, account.name, question, cost, entry.number, paid))
+
+
+def _pay(view: View, account: Account, pool: Pool, cost: Budget, time: str) -> tuple[tuple[str, int], ...]:
+    """Charge the account's own grant and its organisation's: whichever there are must all have room."""
+    paid = []
+    for payer in payers(account):
+        held = view.get(Grants, pool.name, payer)
+        if held is None or not held.grants:
+            if payer == account.name and account.organisation is not None:
+                continue
+            raise RefusedError(f"{payer} holds no grant from {pool.name}: ask its curator for one")
+        index = next((number for number, one in enumerate(held.grants) if one.active(time)), None)
+        if index is None:
+            raise RefusedError(_inactive(payer, pool.name, held.grants[-1]))
+        grant = held.grants[index]
+        _check_request(cost, grant.most, f"one request by {payer}")
+        spent = grant.spent.plus(cost)
+        if not fits(spent, grant.amount):
+            raise RefusedError(_too_much(cost, grant.spent, grant.amount, f"the grant of {payer} from {pool.name}"))
+        view.put(_with_spent(held, index, spent))
+        paid.append((payer, index))
+    return tuple(paid)
+
+
+def _with_spent(held: Grants, index: int, spent: Totals) -> Grants:
+    one = held.grants[index]
+    changed = Grant(one.amount, one.starts, one.expires, one.most, spent)
+    return Grants(held.pool, held.account, (*held.grants[:index], changed, *held.grants[index + 1 :]))
+
+
+def _inactive(payer: str, pool: str, grant: Grant) -> str:
+    if grant.expires is not None:
+        return f"the grant of {payer} from {pool} expired {grant.expires[:10]}, or is not yet valid: ask for a new one"
+    return f"the grant of {payer} from {pool} starts {grant.starts[:10]}"
+
+
+def _check_request(cost: Budget, most: Budget | None, what: str) -> None:
+    if most is not None and not fits(Totals().plus(cost), most):
+        raise RefusedError(f"{what} may cost at most {most}, and this one costs {cost}")
+
+
+def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
+    if isinstance(limit, PureDP) and not isinstance(cost, PureDP):
+        return f"{what} is pure ({limit}), and a cost of {cost} is not: only pure releases can be charged to it"
+    return f"the request costs {cost}; of {what}, {limit}, only {readable(left(spent, limit))} is left"
+
+
+def commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    asked = need_reserved(view, body["request"])
+    first = answered(requests(view, asked.dataset, asked.question))
+    answer = asked.number if first is None else first.answer
+    view.put(asked.close(entry.number, answer))
+
+
+def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    asked = need_reserved(view, body["request"])
+    others = (one.id for one in requests(view, asked.dataset, asked.question) if one.id != asked.id)
+    view.put(Question(asked.dataset, asked.question, tuple(others)))
+    view.put(asked.close(entry.number))
+    if body["charged"]:
+        return
+    pool = need_pool(view, need_dataset(view, asked.dataset).pool)
+    view.put(Pool(pool.name, pool.cap, pool.spent.minus(asked.cost)))
+    for payer, index in asked.paid:
+        held = view.get(Grants, pool.name, payer)
+        assert held is not None
+        view.put(_with_spent(held, index, held.grants[index].spent.minus(asked.cost)))
