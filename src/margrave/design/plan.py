@@ -227,6 +227,17 @@ class Plan:
         return tuple(name for name in self.spec.domain.names if set(self.encoding.margin((name,))) & set(margin))
 
     @cached_property
+    def read_only(self) -> Margin:
+        """Attributes that no measurement looks at, because they have one value: their columns are read all the same.
+
+        A record with another value is as much an error there as anywhere else.
+        """
+        spec = self.spec
+        facts = () if is_given(spec) else tuple(fact.margin for fact in spec.public)
+        named = {name for margin in (*spec.margins, *facts) for name in margin}
+        return spec.domain.margin(name for name in named if spec.domain[name].size == 1)
+
+    @cached_property
     def covering(self) -> tuple[Margin, ...]:
         """The tables, in terms of the spec, that records are counted into: all that is measured is a sum of these."""
         return cover(self.spec.domain, tuple(dict.fromkeys(map(self.counted_margin, self.counted))))

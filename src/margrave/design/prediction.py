@@ -152,7 +152,7 @@ def _method(plan: Plan, cells: int) -> str:
 
 def _columns(plan: Plan) -> set[str]:
     """The columns that are read."""
-    return {name for table in plan.covering for name in table}
+    return {name for table in plan.covering for name in table} | {*plan.read_only}
 
 
 def _bounds_units(plan: Plan) -> bool:

@@ -45,6 +45,7 @@ def count_margins(
     unit_column: str | None = None,
     max_records: int | None = None,
     impossible: Sequence[Pattern] = (),
+    checked: Margin = (),
     progress: Progress | None = None,
     max_cells: int = MAX_CELLS,
 ) -> Counts:
@@ -52,13 +53,14 @@ def count_margins(
 
     ``count_column`` says how many records each row of tabulated data stands for. With ``unit_column`` at most
     ``max_records`` records of each unit are counted; what does not fit in memory then waits in a private temporary
-    folder. Records that fit no declared value, or an ``impossible`` pattern, make one DataError at the end of the pass.
+    folder. Records that fit no declared value, or an ``impossible`` pattern, make one DataError at the end of the pass;
+    ``checked`` are attributes that must fit though none of the margins has them.
     """
     wanted = tuple(dict.fromkeys(codebook.domain.margin(margin) for margin in margins))
     units = Units(count_column, unit_column, max_records)
     patterns = Patterns(codebook.domain, impossible)
     check_cells(codebook.domain, tuple(dict.fromkeys([*wanted, *patterns.margins])), max_cells)
-    counts, _ = _count(source, codebook, wanted, (), units, patterns, progress)
+    counts, _ = _count(source, codebook, wanted, (), units, patterns, progress, checked)
     return Counts((margin, counts[margin]) for margin in wanted)
 
 
@@ -114,11 +116,12 @@ def _count(
     units: Units,
     patterns: Patterns,
     progress: Progress | None,
+    checked: Margin = (),
 ) -> tuple[dict[Margin, Array], dict[Margin, SparseTable]]:
     """One pass over the data for all dense and sparse margins and for the patterns."""
     domain = codebook.domain
     needed = tuple(dict.fromkeys([*dense, *patterns.margins]))
-    names = domain.margin([*(name for margin in (*needed, *sparse) for name in margin), *patterns.names])
+    names = domain.margin([*(name for margin in (*needed, *sparse) for name in margin), *patterns.names, *checked])
     failures = Failures()
     remove_orphans()
     batches = read(

@@ -145,6 +145,9 @@ def _units(column: pa.Array, name: str, failures: Failures) -> pa.Array:
         column = column.cast(pa.large_binary())
     if pa.types.is_dictionary(column.type):
         column = column.dictionary.take(column.indices)
+    if pa.types.is_floating(column.type):
+        # Minus zero becomes zero: the two are equal, and would be told apart by their bits.
+        column = pc.add(column, pa.scalar(0.0, column.type))
     missing = int(np.count_nonzero(np.asarray(column.is_null(nan_is_null=True))))
     if pa.types.is_large_binary(column.type):
         missing += int(np.count_nonzero(np.asarray(pc.equal(column, pa.scalar(b"", column.type)).fill_null(False))))

@@ -51,7 +51,14 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
     wanted = dict.fromkeys(sources.values())
     # Every cell gets its noise, so every cell is counted, occupied or not.
     tables = dict(
-        count_margins(open_source(data), plan.spec.codebook, wanted, **_options(plan.spec), progress=progress)
+        count_margins(
+            open_source(data),
+            plan.spec.codebook,
+            wanted,
+            **_options(plan.spec),
+            checked=plan.read_only,
+            progress=progress,
+        )
     )
     totals = [int(counts.sum()) for counts in tables.values()]
     if max(totals) > MOST_RECORDS:
