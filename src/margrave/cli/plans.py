@@ -12,6 +12,7 @@ from margrave.cli.terminal import heading, notice, print_json, print_table
 
 if TYPE_CHECKING:
     from margrave.budget.units import Budget
+    from margrave.design.guarantee import Guarantee
     from margrave.design.plan import Plan
 
 _SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
@@ -123,6 +124,22 @@ def _numbers(budget: Budget) -> dict[str, float]:
     return {name: float(value) for name, value in vars(budget).items()}
 
 
+def _beliefs(promise: Guarantee) -> list[dict[str, Any]]:
+    """How far suspicions can grow, of one unit and of several together; no numbers where nothing is promised."""
+    from margrave.design.belief import SUSPICIONS
+
+    found = []
+    for suspicion in promise.suspicions:
+        for units in promise.suspected_together:
+            bound = promise.belief(suspicion, units)
+            told = None if bound.says_little else bound.factor
+            after = {} if told is None else {f"{before:g}": bound.after(before) for before in SUSPICIONS}
+            found.append(
+                {"about": suspicion.topic, "units": units, "odds": told, "except": bound.chance, "after": after}
+            )
+    return found
+
+
 def _facts_json(found: Plan) -> dict[str, Any]:
     """What public facts cost and save; nothing without facts."""
     from margrave.design.facts.effect import price_factor
@@ -149,6 +166,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
         "guarantee": _numbers(found.guarantee),
         "groups": {str(size): _numbers(budget) for size, budget in guarantee.groups.items()},
         "words": list(guarantee.words()),
+        "beliefs": _beliefs(guarantee),
         "measurements": [measurement_json(one) for one in found.measurements],
         "exact": [list(margin) for margin in found.exact],
         **_facts_json(found),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
 
 from margrave.budget.accountant import epsilon_of, groups
 from margrave.budget.events import Protection
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.design.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
 from margrave.design.choices import Induced
 
 _DELTA = Fraction(1, 10**9)
@@ -41,13 +41,40 @@ _COMPOSITION = (
 class Guarantee:
     """The cost of a release, whom it protects, and what it says for groups.
 
-    ``facts``: the public facts, in words, that it is relative to; ``induced``: the notion of neighbours that remain.
+    ``facts``: the public facts, in words, that it is relative to; ``induced``: the notion of neighbours that remain;
+    ``total_known``: whether the facts tell the number of records.
     """
 
     cost: Budget
     protection: Protection
     facts: str = ""
     induced: Induced | None = None
+    total_known: bool = True
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """What can be suspected of one unit and is protected, the strongest suspicion first."""
+        return suspicions(self.protection, self.induced, self.total_known)
+
+    def belief(self, suspicion: Suspicion, units: int = 1) -> Bound:
+        """How far a suspicion can grow, of one unit or of several together, in somebody who knows all the rest."""
+        return bound(self.cost, suspicion.steps * units)
+
+    @property
+    def suspected_together(self) -> tuple[int, ...]:
+        """Numbers of units for which beliefs are bounded. A group can need more steps than its size if the facts allow
+        only some of the smallest exchanges."""
+        return (1,) if self.induced in ("positive", "markov") else (1, *self.groups)
+
+    def about(self, topic: Topic) -> str:
+        """What is suspected, in words."""
+        your = "your record" if self.protection.records == 1 else "your records"
+        verb, it = ("says", "is") if self.protection.records == 1 else ("say", "are")
+        if topic == "presence":
+            return f"that {your} {it} in the data at all"
+        if self.protection.sensitive:
+            return f"your values of {', '.join(self.protection.sensitive)}"
+        return f"what {your} {verb}"
 
     @property
     def groups(self) -> dict[int, Budget]:
@@ -104,17 +131,24 @@ class Guarantee:
         return f"Protected is everything about {self.unit}, also whether it is in the data at all."
 
     def _plainly(self) -> str:
-        epsilon = float(epsilon_of(self.cost.rho, _DELTA) if isinstance(self.cost, ZCDP) else self.cost.epsilon)
-        if epsilon > 50:
-            return "In plain words: almost nothing is guaranteed at this budget."
-        replaced = self.protection.sensitive or self.protection.neighbours == "replace"
-        otherwise = "with other values in its place" if replaced else "without"
+        """What the most knowing attacker can learn: that others keep their secrets is no protection."""
+        knows = "somebody may know everything else, all other records included"
         if self.induced is not None:
-            otherwise = "with other values in its place, and as few other records changed as the facts demand"
-        exception = "" if isinstance(self.cost, PureDP) else ", except with the tiny probability δ"
+            knows += ", and so all that the public facts tell about your record. Protected is what these leave open"
+        grown = (self._growth(suspicion) for suspicion in self.suspicions)
+        found = " ".join([f"In plain words: {knows}.", *grown])
+        if len(self.suspicions) == 1 and self.induced is None:
+            found += " Whether you are in the data is not protected."
+        return found
+
+    def _growth(self, suspicion: Suspicion) -> str:
+        about, found = self.about(suspicion.topic), self.belief(suspicion)
+        whose = f"a suspicion about {about}" if suspicion.topic == "value" else f"the suspicion {about}"
+        if found.says_little:
+            return f"For {whose} almost nothing is guaranteed at this budget."
         return (
-            f"In plain words: whatever is published was at most {exp(epsilon):.3g} times as likely with your data as "
-            f"{otherwise}, and at least {exp(-epsilon):.2g} times{exception}."
+            f"The release multiplies the odds of {whose} by at most {odds(found)}, so that 50 % can become "
+            f"{percent(found, 0.5)}{exception(found)}."
         )
 
 

@@ -107,7 +107,8 @@ class Plan:
     def promise(self) -> Guarantee:
         """The guarantee with whom it protects, and relative to which facts."""
         facts = facts_of(self.spec)
-        return Guarantee(self.guarantee, self.protection, str(facts) if facts else "", self.spec.induced)
+        named = str(facts) if facts else ""
+        return Guarantee(self.guarantee, self.protection, named, self.spec.induced, facts.implies(()))
 
     @cached_property
     def accuracy(self) -> Accuracy:

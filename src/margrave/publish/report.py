@@ -6,15 +6,15 @@ from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from importlib.resources import files
-from math import exp, isfinite, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 
 from margrave.algebra.domain import Margin
-from margrave.budget.accountant import epsilon_of
-from margrave.budget.units import ZCDP, PureDP, amount
+from margrave.budget.units import ZCDP, amount
+from margrave.design.belief import SUSPICIONS, Bound, exception, percent
 from margrave.design.describe import MEASUREMENT_HEADERS, measurement_rows, name_of, number
-from margrave.design.guarantee import approximate
+from margrave.design.guarantee import Guarantee, approximate
 from margrave.design.plan import Plan
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace
@@ -42,8 +42,6 @@ _LARGE_FILES = [
     ("values.parquet", "what the codes of cells stand for"),
     ("measurements/", "the noisy whole numbers that everything else follows from"),
 ]
-_DELTA = Fraction(1, 10**9)
-"""A cost in ρ is put in plain words as (ε, δ) with this δ."""
 
 
 def report_html(release: Release, created: str | None = None) -> str:
@@ -82,8 +80,8 @@ def _header(release: Release, title: str, created: str | None) -> str:
     kind = "Tables under differential privacy" if release.private else "An experiment: not private"
     dated = f" · written {created[:10]}" if created else ""
     lead = (
-        "Every count below was made slightly wrong on purpose, so that nobody can find out from it about any one "
-        "person. How wrong is known, and shown."
+        "Every count below was made slightly wrong on purpose, to limit what anybody can find out from it about any "
+        "one person. How wrong is known, and shown."
     )
     head = f'<p class="kicker">{escape(kind + dated)}</p><h1>{escape(title)}</h1>'
     return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
@@ -120,7 +118,7 @@ def _meaning(release: Release) -> str:
         "What this means for a person in the data",
         "" if release.private else paragraph(exact, "note"),
         *map(paragraph, guarantee.words()[1:3]),
-        _belief(plan),
+        _belief(guarantee),
         paragraph(
             "What the release does not hide is what is true of people in general. If it shows that smokers fall ill "
             "more often, then that can be concluded about a smoker, whether or not that person was in the data."
@@ -129,22 +127,23 @@ def _meaning(release: Release) -> str:
     )
 
 
-def _belief(plan: Plan) -> str:
-    """How far a suspicion about one unit can move, by Bayes' rule: odds change by a factor of at most e^ε."""
-    guarantee = plan.guarantee
-    epsilon = float(epsilon_of(guarantee.rho, _DELTA) if isinstance(guarantee, ZCDP) else guarantee.epsilon)
-    if epsilon > 50:
+def _belief(promise: Guarantee) -> str:
+    """How far suspicions about one unit, and about several, can grow in somebody who knows all the rest."""
+    columns: list[tuple[str, Bound]] = []
+    for suspicion in promise.suspicions:
+        for units in promise.suspected_together if suspicion.topic == "value" else (1,):
+            named = promise.about(suspicion.topic) if units == 1 else f"what {units} of you together say"
+            found = promise.belief(suspicion, units)
+            columns.append((f"{named}{exception(found)}", found))
+    columns = [(named, found) for named, found in columns if not found.says_little]
+    if not columns:
         return ""
-    rows = []
-    for before in (0.01, 0.1, 0.5):
-        after = 1 / (1 + (1 - before) / before * exp(-epsilon))
-        rows.append((f"{before:.0%}", f"{after:.3g}".rstrip(".") if after < 0.001 else f"{after:.1%}"))
-    delta = "" if isinstance(guarantee, PureDP) else " (except with a tiny probability δ)"
     said = (
-        "Suppose somebody suspects something about you that only your own record could tell. Whatever else they know, "
-        f"this release can strengthen their suspicion at most so far:{delta}"
+        "Suppose somebody suspects something about you that only your own record could tell, and knows everything "
+        "else, all other records included. This release can strengthen the suspicion at most so far:"
     )
-    return paragraph(said) + table(("how sure they were before", "how sure they can be after"), rows)
+    rows = [(f"{before:.0%}", *(percent(found, before) for _, found in columns)) for before in SUSPICIONS]
+    return paragraph(said) + table(("how sure before", *(named for named, _ in columns)), rows)
 
 
 def _tables(release: Release) -> str:
