@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,10 @@ Url = Annotated[
 Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The data set.", show_default=False)]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Who.", show_default=False)]
 Most = Annotated[str | None, typer.Option(help="The highest cost of one request.", show_default=False)]
+EventDelta = Annotated[
+    str | None,
+    typer.Option(help="The part of δ for requests that have a δ of their own: 1e-9.", show_default=False),
+]
 DEFAULT = "ledger.db"
 
 
@@ -56,6 +61,13 @@ def _budget(text: str | None) -> Budget | None:
     return budget_from_dict({name.strip(): value.strip() for name, _, value in pairs})
 
 
+def _delta(text: str | None) -> Fraction:
+    """The δ that is set apart, if any is."""
+    from margrave.budget.units import exact_number
+
+    return Fraction(0) if text is None else exact_number(text)
+
+
 @app.command()
 def init(ledger: Url = DEFAULT) -> None:
     """Make a new, empty ledger."""
@@ -76,6 +88,7 @@ def dataset(
     disjoint: Annotated[
         bool, typer.Option("--disjoint", help="Nobody in this version is in another: it has a cap of its own.")
     ] = False,
+    event_delta: EventDelta = None,
     ledger: Url = DEFAULT,
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
@@ -84,7 +97,9 @@ def dataset(
 
     notion = notion_of(Spec.load(spec))
     with _opened(ledger) as found:
-        found.register(name, notion, _budget(cap), most=_budget(most), disjoint=disjoint)
+        found.register(
+            name, notion, _budget(cap), most=_budget(most), disjoint=disjoint, event_delta=_delta(event_delta)
+        )
     typer.echo(f"{name} is registered.")
 
 
@@ -114,6 +129,7 @@ def grant(
     ] = None,
     most: Most = None,
     end: Annotated[bool, typer.Option("--end", help="End the grants that there are, now.")] = False,
+    event_delta: EventDelta = None,
     ledger: Url = DEFAULT,
 ) -> None:
     """Let an account spend on a data set; or, with --end, no longer."""
@@ -127,7 +143,8 @@ def grant(
             found.end_grant(account, name)
             typer.echo(f"The grant of {account} on {name} is ended.")
             return
-        found.grant(account, name, budget, starts=starts, expires=expires, most=_budget(most))
+        part = _delta(event_delta)
+        found.grant(account, name, budget, starts=starts, expires=expires, most=_budget(most), event_delta=part)
     typer.echo(f"{account} may spend {budget} on {name}.")
 
 
@@ -157,6 +174,7 @@ def show(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     typer.echo(f"Ledger {head.ledger}, {head.number} entries")
     rows = [(one["dataset"], ", ".join(one["versions"]), *_cells(one)) for one in caps]
     print_table(("data set", "versions", "cap", "spent", "left"), rows)
+    _warn(f"the cap of {one['dataset']}" for one in caps if one.get("beyond"))
     names = [(one.name, one.type, one.organisation or "") for one in accounts]
     print_table(("account", "kind", "member of"), names)
     periods = [
@@ -164,23 +182,41 @@ def show(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
         for one in held
     ]
     print_table(("grant to", "on", "from", "expires", "amount", "spent", "left"), periods)
+    _warn(f"the grant of {one['account']} from {one['dataset']}" for one in held if one.get("beyond"))
+
+
+def _warn(limits: Iterable[str]) -> None:
+    """Name the limits that were overdrawn while earlier rules held."""
+    for what in limits:
+        typer.echo(
+            f"What was charged is beyond {what}: earlier rules let it, which are right only for requests that are "
+            "fixed beforehand. Nothing more can be charged to it or granted from it."
+        )
 
 
 def _balance(limit: Any, spent: Any) -> dict[str, Any]:
+    from margrave.budget.ledger.limits import Filter, kept
     from margrave.budget.ledger.records import budget_json
-    from margrave.budget.ledger.totals import left, together
+    from margrave.budget.ledger.totals import fits, left, together
     from margrave.budget.units import exact_text
 
-    used = budget_json(together(spent, limit))
-    return {"limit": budget_json(limit), "spent": used, "left": exact_text(left(spent, limit))}
+    limit = kept(limit)
+    used, inside = budget_json(together(spent, limit)), fits(spent, limit)
+    row: dict[str, Any] = {"limit": budget_json(limit), "spent": used, "left": exact_text(left(spent, limit))}
+    if isinstance(limit, Filter):
+        rho = limit.room(spent.all_epsilon, spent.all_rho)[1] if inside else Fraction(0)
+        row |= {"left_rho": exact_text(rho), "beyond": not inside}
+    return row
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
     from margrave.budget.ledger.words import brief
     from margrave.budget.units import exact_number
 
-    left = float(exact_number(row["left"]))
-    return brief(row["limit"]), brief(row["spent"]), f"{left:.6g}" if left >= 1e-6 else "nothing"
+    amounts = {"": row["left"]} if "left_rho" not in row else {"ε = ": row["left"], "ρ = ": row["left_rho"]}
+    left = {sign: float(exact_number(text)) for sign, text in amounts.items()}
+    words = " or ".join(f"{sign}{one:.6g}" for sign, one in left.items() if one >= 1e-6)
+    return brief(row["limit"]), brief(row["spent"]), words or "nothing"
 
 
 @app.command()
@@ -221,7 +257,7 @@ def verify(
     if as_json:
         counts = {"entries": checked.entries, "records": checked.records, "bundles": checked.bundles}
         named = {"ledger": head.ledger, "hash": head.hash}
-        print_json(named | counts | {"published": checked.published})
+        print_json(named | counts | {"published": checked.published, "beyond": list(checked.beyond)})
         return
     typer.echo(f"{checked.entries} entries follow one another, and {checked.records} records follow from them.")
     typer.echo(f"{checked.bundles} stored answers are as they were written.")
@@ -229,6 +265,7 @@ def verify(
         typer.echo(f"{checked.published} bundles elsewhere were charged here.")
         if not checked.published:
             notice("None of what --against names says that it was charged to a ledger.")
+    _warn(checked.beyond)
 
 
 @app.command()

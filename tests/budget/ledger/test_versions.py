@@ -25,9 +25,9 @@ def tips(ledger):
         return [decode(key, text) for key, text in session.state([END]).items()]
 
 
-def older(url, version, **changed):
+def older(url, version, old=None, **changed):
     """Put the old ledger into a store, each answer in two parts, some of its records changed."""
-    old = OLD[max(version, 2)]
+    old = old or OLD[max(version, 2)]
     rows = [("ledger_journal", row) for row in old["journal"]]
     rows += [("ledger_state", (key, changed.get(key, text))) for key, text in old["state"]]
     for digest, _, text in old.get("bundle", ()):

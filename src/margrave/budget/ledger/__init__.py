@@ -3,6 +3,7 @@
 values    what a ledger is told: notions of privacy, data sets, requests
 journal   entries, each with the hash of the one before
 clock     the time of an entry
+limits    (ε, δ) limits for requests that depend on earlier answers
 totals    what charges cost together
 records   what follows from the journal
 lookup    what is found in the records by name

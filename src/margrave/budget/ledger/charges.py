@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from margrave.budget.ledger.journal import Entry
+from margrave.budget.ledger.limits import Filter
 from margrave.budget.ledger.lookup import (
     answered,
     need_account,
@@ -17,7 +18,7 @@ from margrave.budget.ledger.lookup import (
 )
 from margrave.budget.ledger.records import Account, Asked, Grant, Grants, Pool, Question, View, read_budget
 from margrave.budget.ledger.totals import Totals, fits, left
-from margrave.budget.units import Budget, PureDP, readable
+from margrave.budget.units import ApproxDP, Budget, PureDP, readable
 from margrave.errors import RefusedError
 
 
@@ -81,7 +82,25 @@ def _check_request(cost: Budget, most: Budget | None, what: str) -> None:
 def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
     if isinstance(limit, PureDP) and not isinstance(cost, PureDP):
         return f"{what} is pure ({limit}), and a cost of {cost} is not: only pure releases can be charged to it"
+    if isinstance(limit, Filter):
+        return _too_much_by_sums(cost, spent, limit, what)
     return f"the request costs {cost}; of {what}, {limit}, only {readable(left(spent, limit))} is left"
+
+
+def _too_much_by_sums(cost: Budget, spent: Totals, limit: Filter, what: str) -> str:
+    if not fits(spent, limit):
+        return (
+            f"what was charged so far is beyond {what}, {limit}: earlier rules let it, which are right only for "
+            "requests that are fixed beforehand; nothing more can be charged"
+        )
+    if isinstance(cost, ApproxDP) and spent.delta + cost.delta > limit.events:
+        free = readable(limit.events - spent.delta)
+        return f"the request has a δ of its own ({cost}); of {what}, {limit}, a δ of {free} is left for such requests"
+    pure, rho = limit.room(spent.all_epsilon, spent.all_rho)
+    return (
+        f"the request costs {cost}; of {what}, {limit}, what is left for one more request is ε = {readable(pure)} if "
+        f"it is pure, or ρ = {readable(rho)} if its noise is Gaussian"
+    )
 
 
 def commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:

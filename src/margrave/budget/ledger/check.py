@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from margrave.budget.ledger.content import digest_of
 from margrave.budget.ledger.ledger import Ledger
-from margrave.budget.ledger.records import Asked, Tip, View
+from margrave.budget.ledger.limits import kept
+from margrave.budget.ledger.records import Asked, Grants, Pool, Tip, View
 from margrave.budget.ledger.replay import entry_of, recomputed
 from margrave.budget.ledger.store import Session
+from margrave.budget.ledger.totals import fits
 from margrave.budget.ledger.values import Head
 from margrave.errors import VerificationError
 
@@ -32,6 +34,8 @@ class Checked:
     records: int
     bundles: int
     published: int
+    beyond: tuple[str, ...] = ()
+    """Caps and grants that were overdrawn while earlier rules held: nothing more is charged to them."""
 
 
 def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
@@ -50,7 +54,19 @@ def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
         for one in against:
             _check_published(session, view, tip, one)
             published += 1
-    return Checked(Head(tip.ledger, tip.number, tip.hash), tip.number, records, bundles, published)
+    head = Head(tip.ledger, tip.number, tip.hash)
+    return Checked(head, tip.number, records, bundles, published, tuple(overdrawn(view)))
+
+
+def overdrawn(view: View) -> Iterator[str]:
+    """The caps and grants beyond which charges went while earlier rules held, in words."""
+    for pool in view.every(Pool):
+        if not fits(pool.spent, kept(pool.cap)):
+            yield f"the cap of {pool.name}"
+    for held in view.every(Grants):
+        for one in held.grants:
+            if not fits(one.spent, kept(one.amount)):
+                yield f"the grant of {held.account} from {held.pool}"
 
 
 def _check_state(session: Session, view: View) -> int:

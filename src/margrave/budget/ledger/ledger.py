@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from os import urandom
 from pathlib import Path
 from time import time_ns
@@ -13,6 +14,7 @@ from typing import Any, Literal, Self
 from margrave.budget.ledger.clock import Clock, time_after
 from margrave.budget.ledger.content import Content, digest_of
 from margrave.budget.ledger.journal import START, Entry, canonical, hash_of
+from margrave.budget.ledger.limits import kept
 from margrave.budget.ledger.lookup import answered, need_account, need_dataset, need_reserved, payers, requests
 from margrave.budget.ledger.records import (
     END,
@@ -27,7 +29,7 @@ from margrave.budget.ledger.records import (
     decode,
 )
 from margrave.budget.ledger.replay import chain, entry_of, remake
-from margrave.budget.ledger.rules import NEWEST, apply
+from margrave.budget.ledger.rules import NEWEST, apply, limits_in
 from margrave.budget.ledger.store import Session, Store
 from margrave.budget.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
 from margrave.budget.units import Budget
@@ -86,15 +88,17 @@ class Ledger:
         *,
         most: Budget | None = None,
         disjoint: bool = False,
+        event_delta: Fraction = Fraction(0),
     ) -> None:
         """Register a version of a data set, with whom it protects. Versions share one cap unless ``disjoint``.
 
         ``cap`` is what may be spent in all; a further version under the same cap leaves it out. ``most`` is the
         highest cost of one request. ``disjoint`` declares that nobody in this version is in another one.
+        ``event_delta`` is the part of the δ of a cap that requests with a δ of their own may have together.
         """
         named = dataset if isinstance(dataset, DataSetName) else DataSetName.parse(dataset)
         body = {"name": named.name, "version": named.version, "notion": notion.to_json(), "disjoint": disjoint}
-        self._write("dataset", {**body, "cap": budget_json(cap), "most": budget_json(most)})
+        self._write("dataset", {**body, "cap": budget_json(_kept(cap, event_delta)), "most": budget_json(most)})
 
     def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
         """Add an analyst, perhaps as a member of an organisation, or an organisation."""
@@ -109,13 +113,16 @@ class Ledger:
         starts: str | None = None,
         expires: str | None = None,
         most: Budget | None = None,
+        event_delta: Fraction = Fraction(0),
     ) -> None:
         """Let an account spend up to ``amount`` on a data set, from a day on and until it expires at another's start.
 
         Grants at first hand together stay within the cap. A member of an organisation spends from the organisation's
         grant; a grant of the member's own is a further limit. A grant is renewed by one that starts when it expires.
+        ``event_delta`` is the part of the δ of the amount that requests with a δ of their own may have together.
         """
-        body = {"account": account, "dataset": dataset, "amount": budget_json(amount), "starts": starts}
+        limit = budget_json(_kept(amount, event_delta))
+        body = {"account": account, "dataset": dataset, "amount": limit, "starts": starts}
         self._write("grant", {**body, "expires": expires, "most": budget_json(most)})
 
     def end_grant(self, account: str, dataset: str) -> None:
@@ -214,7 +221,7 @@ class Ledger:
 
         Where older rules hold, the first entry to be written says that from it on the newest do.
         """
-        view = View(session.state)
+        view = View(session.state, session.state_of)
         missing = [END]
         for key in keys:
             fixed = self._fixed.get(key)
@@ -240,7 +247,7 @@ class Ledger:
     def _renew(self, session: Session, view: View, tip: Tip) -> None:
         if tip.rules > NEWEST:
             raise LedgerError(f"the ledger follows rules {tip.rules} by now: use a newer Margrave")
-        self._append(session, view, "rules", {"rules": NEWEST})
+        self._append(session, view, "rules", {"rules": NEWEST, "limits": limits_in(view)})
 
     def _decoded(self, key: str, text: str) -> Record:
         """A record from its text, which is most often the one that was written last."""
@@ -294,6 +301,12 @@ class Ledger:
             self._recent[key] = (written, record)
         session.append((number, text, entry_hash), state, answer)
         return after
+
+
+def _kept(limit: Budget | None, events: Fraction) -> Budget | None:
+    if limit is None and events:
+        raise UsageError("a δ can be set apart only of a limit that is given with it")
+    return None if limit is None else kept(limit, events)
 
 
 def _reserving(request: Request, identity: str) -> dict[str, Any]:

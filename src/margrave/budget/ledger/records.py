@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from margrave.budget.ledger.journal import canonical, quoted
+from margrave.budget.ledger.limits import limit_from_dict
 from margrave.budget.ledger.totals import Totals
 from margrave.budget.ledger.values import Notion
 from margrave.budget.units import Budget, budget_from_dict
@@ -68,6 +69,19 @@ def read_budget(value: Mapping[str, str]) -> Budget:
 @lru_cache(maxsize=1024)
 def _read_budget(pairs: tuple[tuple[str, str], ...]) -> Budget:
     return budget_from_dict(dict(pairs))
+
+
+def read_limit(value: Mapping[str, str]) -> Budget:
+    return _read_limit(tuple(value.items()))
+
+
+@lru_cache(maxsize=1024)
+def _read_limit(pairs: tuple[tuple[str, str], ...]) -> Budget:
+    return limit_from_dict(dict(pairs))
+
+
+def limit_or_none(value: Mapping[str, str] | None) -> Budget | None:
+    return None if value is None else read_limit(value)
 
 
 def budget_or_none(value: Mapping[str, str] | None) -> Budget | None:
@@ -142,7 +156,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Pool:
-        return cls(name, read_budget(value["cap"]), Totals.from_json(value["spent"]))
+        return cls(name, read_limit(value["cap"]), Totals.from_json(value["spent"]))
 
 
 @dataclass(frozen=True)
@@ -216,7 +230,7 @@ class Grant(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Grant:
-        amount, most = read_budget(value["amount"]), budget_or_none(value["most"])
+        amount, most = read_limit(value["amount"]), budget_or_none(value["most"])
         return cls(amount, value["starts"], value["expires"], most, Totals.from_json(value["spent"]))
 
 
@@ -340,8 +354,13 @@ def decode(key: str, text: str) -> Record:
 class View:
     """Records as they stand at one moment, read when first needed; what is put is remembered as a change."""
 
-    def __init__(self, load: Callable[[Iterable[str]], Mapping[str, str]] = lambda _: {}) -> None:
+    def __init__(
+        self,
+        load: Callable[[Iterable[str]], Mapping[str, str]] = lambda _: {},
+        load_all: Callable[[str], Iterable[tuple[str, str]]] = lambda _: (),
+    ) -> None:
         self._load = load
+        self._load_all = load_all
         self.records: dict[str, Record | None] = {}
         self.changes: dict[str, Record] = {}
 
@@ -358,6 +377,13 @@ class View:
         if key not in self.records:
             self.fetch((key,))
         return self.records[key]  # type: ignore[return-value]  # the key begins with the kind
+
+    def every(self, kind: type[R]) -> list[R]:
+        """All records of a kind, by key."""
+        for key, text in self._load_all(NAMES[kind]):
+            if key not in self.records:
+                self.records[key] = decode(key, text)
+        return [one for _, one in sorted(self.records.items()) if isinstance(one, kind)]
 
     def put(self, record: Record) -> None:
         key = record.key

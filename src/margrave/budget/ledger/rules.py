@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from margrave.budget.ledger import charges
-from margrave.budget.ledger.journal import START, Entry
+from margrave.budget.ledger.journal import START, Entry, canonical
+from margrave.budget.ledger.limits import Filter, kept
 from margrave.budget.ledger.lookup import need_account, need_dataset, need_members, need_pool
 from margrave.budget.ledger.records import (
     Account,
@@ -20,9 +21,10 @@ from margrave.budget.ledger.records import (
     Tip,
     View,
     budget_or_none,
-    read_budget,
+    limit_or_none,
+    read_limit,
 )
-from margrave.budget.ledger.totals import amount, no_more, same_unit, together
+from margrave.budget.ledger.totals import amount, fits, no_more, same_unit, together
 from margrave.budget.ledger.values import Notion, check_account_name, check_data_name, check_day
 from margrave.budget.units import ApproxDP, Budget
 from margrave.errors import RefusedError, UsageError
@@ -68,6 +70,52 @@ def _rules(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     tip = view.get(Tip)
     if tip is None or body["rules"] <= tip.rules:
         raise RefusedError(f"rules {body['rules']} hold already, or newer ones do")
+    if tip.rules < 2:
+        _keep_limits(view, [read_limit(one) for one in body["limits"]])
+
+
+def limits_in(view: View) -> list[dict[str, str]]:
+    """How each (ε, δ) limit of caps and grants is kept: what the entry says from which on they are kept so."""
+    limits = [one.cap for one in view.every(Pool)]
+    limits += [one.amount for held in view.every(Grants) for one in held.grants]
+    found = {canonical(one.as_dict()): one.as_dict() for one in map(kept, limits) if isinstance(one, Filter)}
+    return [found[text] for text in sorted(found)]
+
+
+def _keep_limits(view: View, said: Iterable[Budget]) -> None:
+    """Every (ε, δ) limit of caps and grants gets the sums that keep it, as the entry has them."""
+    known = {(one.epsilon, one.delta): _checked(one) for one in said if isinstance(one, Filter)}
+
+    def found(limit: Budget) -> Budget:
+        if not isinstance(limit, ApproxDP):
+            return limit
+        if (limit.epsilon, limit.delta) not in known:
+            raise UsageError(f"the entry does not say how a limit of {limit} is kept")
+        return known[limit.epsilon, limit.delta]
+
+    for pool in view.every(Pool):
+        view.put(pool._replace(cap=found(pool.cap)))
+    for held in view.every(Grants):
+        view.put(held._replace(grants=tuple(one._replace(amount=found(one.amount)) for one in held.grants)))
+
+
+def _checked(limit: Filter) -> Filter:
+    limit.check()
+    return limit
+
+
+def _kept(rule: Rule, name: str) -> Rule:
+    """A rule for entries that say how an (ε, δ) limit, one of their fields, is kept."""
+
+    def stricter(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+        limit = limit_or_none(body[name])
+        if isinstance(limit, Filter):
+            limit.check()
+        elif isinstance(limit, ApproxDP):
+            raise UsageError(f"the entry does not say how a limit of {limit} is kept")
+        rule(view, body, entry)
+
+    return stricter
 
 
 def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -75,7 +123,7 @@ def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     check_data_name("the data set", name)
     check_data_name("the version", version)
     full, notion = f"{name}@{version}", Notion.from_json(body["notion"])
-    cap, most = budget_or_none(body["cap"]), budget_or_none(body["most"])
+    cap, most = limit_or_none(body["cap"]), budget_or_none(body["most"])
     if view.get(DataSet, full) is not None:
         raise RefusedError(
             f"{full} is registered already, and what is registered never changes: new public facts or another unit "
@@ -105,7 +153,7 @@ def _check_shared(view: View, members: Members, notion: Notion, cap: Budget | No
     """A further version is about some of the same people: one cap, one notion."""
     first = need_dataset(view, members.versions[0])
     shared = need_pool(view, members.pool).cap
-    if cap is not None and cap != shared:
+    if cap is not None and not (no_more(cap, shared) and no_more(shared, cap)):
         raise RefusedError(
             f"{full} shares the cap of {first.name}, {shared}: leave the cap out, or declare the version to be about "
             "disjoint people"
@@ -132,7 +180,7 @@ def _account(view: View, body: Mapping[str, Any], entry: Entry) -> None:
 
 def _grant(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     account, data = need_account(view, body["account"]), need_dataset(view, body["dataset"])
-    granted, most = read_budget(body["amount"]), budget_or_none(body["most"])
+    granted, most = read_limit(body["amount"]), budget_or_none(body["most"])
     starts, expires = body["starts"], body["expires"]
     if starts is not None:
         check_day("the first day", starts)
@@ -169,7 +217,9 @@ def _check_unit(view: View, pool: str, budget: Budget, what: str) -> None:
 def _check_promises(view: View, pool: str, time: str) -> None:
     """All that was granted at first hand can be spent: grants together stay within the cap."""
     total, delta = promised(view, pool, time)
-    cap = need_pool(view, pool).cap
+    _, cap, spent = need_pool(view, pool)
+    if isinstance(cap, Filter) and not fits(spent, cap):
+        raise RefusedError(f"what was charged to {pool} is beyond its cap ({cap}): nothing more can be granted")
     if total > amount(cap) or (isinstance(cap, ApproxDP) and delta > cap.delta):
         raise RefusedError(
             f"the grants from {pool} would add up to more than its cap ({cap}): end or lower another first"
@@ -183,6 +233,8 @@ def promised(view: View, pool: str, time: str) -> tuple[Fraction, Fraction]:
         held = view.get(Grants, pool, holder)
         for grant in held.grants if held else ():
             counted = together(grant.spent, grant.amount) if grant.ended(time) else grant.amount
+            if counted is None and not grant.spent.empty:
+                counted = grant.amount
             if counted is not None:
                 total += amount(counted)
                 delta += counted.delta if isinstance(counted, ApproxDP) else 0
@@ -216,7 +268,7 @@ _FIRST: Mapping[str, Rule] = {
     "commit": charges.commit,
     "void": charges.void,
 }
-_SECOND: Mapping[str, Rule] = {**_FIRST}
+_SECOND: Mapping[str, Rule] = {**_FIRST, "dataset": _kept(_dataset, "cap"), "grant": _kept(_grant, "amount")}
 
 _RULES: Mapping[int, Mapping[str, Rule]] = {1: _FIRST, 2: _SECOND}
 """By the number of the rules, what each kind of entry does. What is there never changes: old journals stay right."""

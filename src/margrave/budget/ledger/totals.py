@@ -9,7 +9,8 @@ from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from margrave.budget.accountant import compose, rho_within
+from margrave.budget.accountant import compose, epsilon_of, rho_within
+from margrave.budget.ledger.limits import Filter
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import RefusedError, VerificationError
 
@@ -25,11 +26,12 @@ class Totals(NamedTuple):
     """What follows from some charges for any composition of them.
 
     ``pure`` says how often each pure ε, as text and in order, was spent. Once there were too many different ones it is
-    empty, and ``unlisted`` has Σε and Σε² instead. ``rho`` is Σρ of the zCDP charges, ``approx`` and ``delta`` are Σε
-    and Σδ of the (ε, δ) ones.
+    empty, and ``unlisted`` has Σε and Σε² instead. ``rho`` is Σρ of the zCDP charges; ``approx``, ``approx_squares``
+    and ``delta`` are Σε, Σε² and Σδ of the (ε, δ) ones.
     """
 
     approx: Fraction = _ZERO
+    approx_squares: Fraction = _ZERO
     delta: Fraction = _ZERO
     pure: Mapping[str, int] = MappingProxyType({})
     rho: Fraction = _ZERO
@@ -46,6 +48,16 @@ class Totals(NamedTuple):
         return _short(_sum(self.pure, 2)) if self.unlisted is None else self.unlisted[1]
 
     @property
+    def all_epsilon(self) -> Fraction | None:
+        """Σε of all charges; None where one of them, by Gaussian noise, has no ε."""
+        return None if self.rho else self.approx + self.epsilon
+
+    @property
+    def all_rho(self) -> Fraction:
+        """Σρ of all charges, an ε counting as ε²/2."""
+        return self.rho + (self.squares + self.approx_squares) / 2
+
+    @property
     def empty(self) -> bool:
         return not (self.epsilon or self.rho or self.approx)
 
@@ -55,11 +67,12 @@ class Totals(NamedTuple):
             return self._replace(rho=_short(self.rho + times * cost.rho))
         if isinstance(cost, ApproxDP):
             approx = _short(self.approx + times * cost.epsilon)
-            return self._replace(approx=approx, delta=_short(self.delta + times * cost.delta))
+            squares = _short(self.approx_squares + times * cost.epsilon**2)
+            return self._replace(approx=approx, approx_squares=squares, delta=_short(self.delta + times * cost.delta))
         if self.unlisted is None:
             pure = _counted(self.pure, str(cost.epsilon), times)
             if len(pure) <= MOST_KINDS:
-                return Totals(self.approx, self.delta, pure, self.rho)
+                return Totals(self.approx, self.approx_squares, self.delta, pure, self.rho)
             return self._replace(pure={}, unlisted=(_short(_sum(pure)), _short(_sum(pure, 2))))
         epsilon, squares = self.unlisted
         more = (_short(epsilon + times * cost.epsilon), _short(squares + times * cost.epsilon**2))
@@ -78,7 +91,7 @@ class Totals(NamedTuple):
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Totals:
         """The totals with that text, or as they were written before, with Σε and Σε² beside the list."""
-        numbers = {name: _fraction(value[name]) for name in ("approx", "delta", "rho") if name in value}
+        numbers = {name: _fraction(value[name]) for name in _NUMBERS if name in value}
         unlisted = value.get("unlisted")
         if "squares" in value and value.get("pure", {}) is None:
             unlisted = value["epsilon"], value["squares"]
@@ -92,6 +105,7 @@ class Totals(NamedTuple):
         return found
 
 
+_NUMBERS = ("approx", "approx_squares", "delta", "rho")
 _WRITTEN_BEFORE = ("epsilon", "squares")
 
 
@@ -101,10 +115,15 @@ def _near(one: Fraction, other: Fraction) -> bool:
 
 
 def alike(one: Totals, other: Totals) -> bool:
-    """Whether totals are of the same charges, though sums may have been rounded up in another order."""
+    """Whether totals are of the same charges, though sums may have been rounded up in another order.
+
+    The first may have been written when the squares of (ε, δ) charges were not kept.
+    """
     unlisted = (one.unlisted is None) == (other.unlisted is None)
     sums = _near(one.epsilon, other.epsilon) and _near(one.squares, other.squares)
-    return unlisted and sums and one._replace(unlisted=None) == other._replace(unlisted=None)
+    squares = one.approx_squares or other.approx_squares
+    same = one._replace(unlisted=None, approx_squares=squares) == other._replace(unlisted=None)
+    return unlisted and sums and same
 
 
 def _part(value: Fraction | Mapping[str, int] | tuple[Fraction, Fraction]) -> str:
@@ -150,8 +169,14 @@ def _fraction(text: str) -> Fraction:
 
 
 def fits(spent: Totals, limit: Budget) -> bool:
-    """Whether charges stay within a limit, by the best composition known for its unit."""
+    """Whether charges stay within a limit.
+
+    An (ε, δ) limit that is no `Filter` is about charges that are fixed beforehand, such as one request: the best
+    composition known counts.
+    """
     match limit:
+        case Filter():
+            return limit.admits(spent.all_epsilon, spent.all_rho, spent.delta)
         case PureDP(epsilon):
             return not (spent.rho or spent.approx) and spent.epsilon <= epsilon
         case ZCDP(rho):
@@ -212,13 +237,26 @@ def together(spent: Totals, limit: Budget) -> Budget | None:
             return PureDP(spent.epsilon) if not (spent.rho or spent.approx) else None
         case ZCDP():
             return ZCDP(spent.rho + spent.squares / 2) if not spent.approx else None
+        case Filter(delta=delta):
+            least = _least_filter(spent, limit)
+            return None if least is None else ApproxDP(least, delta)
         case ApproxDP(_, delta):
             found = epsilon_at(spent, delta)
             return None if not found else ApproxDP(found, delta)
 
 
+def _least_filter(spent: Totals, limit: Filter) -> Fraction | None:
+    """The least ε with which the limit would still admit the charges."""
+    candidates = [] if spent.all_epsilon is None else [spent.all_epsilon]
+    if limit.delta > limit.events:
+        candidates.append(epsilon_of(spent.all_rho, limit.delta - limit.events))
+    return min(candidates, default=None) if spent.delta <= limit.events else None
+
+
 def left(spent: Totals, limit: Budget) -> Fraction:
-    """How much of the ε or ρ of a limit is left, in the sense that its unit composes."""
+    """How much of the ε or ρ of a limit is left; of an (ε, δ) limit, the largest pure ε of one more request."""
+    if isinstance(limit, Filter):
+        return limit.room(spent.all_epsilon, spent.all_rho)[0] if fits(spent, limit) else _ZERO
     used = together(spent, limit)
     return amount(limit) - (amount(used) if used is not None else _ZERO)
 
@@ -228,11 +266,19 @@ def amount(budget: Budget) -> Fraction:
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
 
+def unit(budget: Budget) -> type:
+    """`PureDP`, `ApproxDP` or `ZCDP`."""
+    return ApproxDP if isinstance(budget, ApproxDP) else type(budget)
+
+
 def same_unit(one: Budget, other: Budget) -> bool:
-    return type(one) is type(other)
+    return unit(one) is unit(other)
 
 
 def no_more(one: Budget, other: Budget) -> bool:
-    """Whether a budget is within another of the same unit, in ε (or ρ) and in δ."""
-    deltas = (one.delta <= other.delta) if isinstance(one, ApproxDP) and isinstance(other, ApproxDP) else True
-    return same_unit(one, other) and amount(one) <= amount(other) and deltas
+    """Whether a budget is within another of the same unit, in ε (or ρ), in δ, and in what is set apart of δ."""
+    if not same_unit(one, other) or amount(one) > amount(other):
+        return False
+    if isinstance(one, Filter) and isinstance(other, Filter) and one.events > other.events:
+        return False
+    return not (isinstance(one, ApproxDP) and isinstance(other, ApproxDP)) or one.delta <= other.delta

@@ -7,17 +7,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from margrave.budget.accountant import epsilon_of
 from margrave.budget.ledger.journal import Entry
 from margrave.budget.ledger.ledger import Ledger
+from margrave.budget.ledger.limits import kept
 from margrave.budget.ledger.lookup import need_dataset, need_members, need_pool
-from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_budget
+from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_limit
 from margrave.budget.ledger.replay import chain
-from margrave.budget.ledger.totals import epsilon_at, together
+from margrave.budget.ledger.totals import epsilon_at, fits, together, unit
 from margrave.budget.ledger.values import Notion
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 
 _DELTA = Fraction(1, 10**9)
+
+_HOW: Mapping[type, str] = {
+    PureDP: "the sum of the ε of all requests",
+    ZCDP: "the sum of the ρ of all requests, a pure ε counting as ε²/2",
+    ApproxDP: "the least cap of this δ in which the sum of their ε, or of their ρ, would have room",
+}
 
 
 def brief(budget: Budget | Mapping[str, str] | None) -> str:
@@ -31,7 +39,7 @@ def brief(budget: Budget | Mapping[str, str] | None) -> str:
             return f"ε = {float(epsilon):.6g}, δ = {float(delta):.6g}"
         case ZCDP(rho):
             return f"ρ = {float(rho):.6g}"
-    return brief(read_budget(budget))
+    return brief(read_limit(budget))
 
 
 def sentence(entry: Entry) -> str:
@@ -107,6 +115,8 @@ class Statement:
     ledger: str
     entries: int
     hash: str
+    early: int = 0
+    """How many of the requests were accepted by the first rules, which are right for requests fixed beforehand."""
 
     def to_json(self) -> dict[str, Any]:
         notion = self.versions[0].notion
@@ -120,29 +130,46 @@ class Statement:
             "facts_held_exact": list(notion.facts),
             "induced": notion.induced,
             "words": list(notion_words(notion)),
-            "cap": budget_json(self.pool.cap),
-            "spent": budget_json(together(self.pool.spent, self.pool.cap)),
+            "cap": budget_json(kept(self.pool.cap)),
+            "spent": budget_json(together(self.pool.spent, kept(self.pool.cap))),
             "composition": list(self.composition()),
             "requests": list(self.requests),
             "ledger": {"id": self.ledger, "entries": self.entries, "hash": self.hash},
         }
 
     def composition(self) -> Iterator[str]:
-        """What it all costs together, in sentences."""
-        spent = together(self.pool.spent, self.pool.cap)
-        if spent is None:
+        """What it all costs together, in sentences that are right also where a request depended on earlier answers."""
+        cap = kept(self.pool.cap)
+        spent = together(self.pool.spent, cap)
+        if self.pool.spent.empty:
             yield "Nothing has been spent."
             return
-        how = {
-            PureDP: "the sum of the ε of all requests",
-            ZCDP: "the sum of the ρ of all requests, a pure ε counting as ε²/2",
-            ApproxDP: "the least of basic, zCDP and privacy-loss composition of all requests",
-        }[type(self.pool.cap)]
-        yield f"All requests together satisfy {brief(spent)} ({how}), within a cap of {brief(self.pool.cap)}."
-        if not isinstance(self.pool.cap, ApproxDP):
-            also = epsilon_at(self.pool.spent, _DELTA)
-            if also is not None:
-                yield f"They also satisfy {brief(ApproxDP(also, _DELTA))}."
+        if not fits(self.pool.spent, cap):
+            yield from self._overdrawn(cap)
+            return
+        yield f"All requests together cost {brief(spent)} ({_HOW[unit(cap)]}), within a cap of {brief(cap)}."
+        yield f"A request may depend on earlier answers: whatever is asked, all answers together satisfy {brief(cap)}."
+        if isinstance(cap, ZCDP):
+            yield f"They then also satisfy {brief(ApproxDP(epsilon_of(cap.rho, _DELTA), _DELTA))}."
+        if self.early and isinstance(cap, ApproxDP):
+            yield (
+                f"The first {self.early} of them were accepted by an earlier rule: this is so if those did not depend "
+                "on one another's answers."
+            )
+
+    def _overdrawn(self, cap: Budget) -> Iterator[str]:
+        """Earlier rules took (ε, δ) caps to be about requests that are fixed beforehand."""
+        assert isinstance(cap, ApproxDP)
+        fixed = epsilon_at(self.pool.spent, cap.delta)
+        if fixed is not None:
+            yield (
+                f"If no request depended on earlier answers, all together satisfy {brief(ApproxDP(fixed, cap.delta))}, "
+                f"within a cap of {brief(cap)}."
+            )
+        yield (
+            "If some did, this is not promised: the requests were accepted by an earlier rule, and are beyond what the "
+            "cap allows now. Nothing more is charged to it."
+        )
 
     def lines(self) -> Iterator[str]:
         """The statement as text."""
@@ -203,14 +230,16 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         versions = tuple(need_dataset(view, one) for one in members.versions)
         pool, tip = need_pool(view, pool_name), view.get(Tip)
         assert tip is not None
-        reserved, releases = [], {}
+        reserved, releases, rules, early = [], {}, 1, 0
         for one, _ in chain(session):
+            rules = one.body.get("rules", 1) if one.kind in ("open", "rules") else rules
             if one.kind == "reserve" and one.body["dataset"] in members.versions:
                 reserved.append(one)
+                early += rules == 1
             elif one.kind == "commit":
                 releases[one.body["request"]] = one.body["release"]
         requests = [_request_json(one, view.get(Asked, one.body["request"]), releases) for one in reserved]
-    return Statement(pool, versions, tuple(requests), tip.ledger, tip.number, tip.hash)
+    return Statement(pool, versions, tuple(requests), tip.ledger, tip.number, tip.hash, early)
 
 
 def _request_json(entry: Entry, asked: Asked | None, releases: Mapping[str, str]) -> dict[str, Any]:
