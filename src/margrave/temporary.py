@@ -75,6 +75,20 @@ def _locked(path: Path) -> int | None:
             os.close(lock)
 
 
+def settle_folder(folder: Path) -> None:
+    """Have the names in a folder reach the disk, where the system can do that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
     """Makes SIGTERM and SIGHUP end the process in the orderly way for a while, unless the program handles them."""

@@ -31,6 +31,8 @@ def public_text(path: Path) -> str:
         return SpecError([Problem("file", text, line)], str(path))
 
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise fail("is no ordinary file; a pipe or a device might never end")
         content = path.read_bytes()
     except IsADirectoryError:
         raise fail("is a folder; name a spec file inside it") from None

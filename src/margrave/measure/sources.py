@@ -96,6 +96,8 @@ def _hidden(path: Path) -> bool:
 
 
 def _open_file(path: Path) -> Source:
+    if not path.is_file():
+        raise DataError(f"{path} is no ordinary file: a pipe or a device cannot be read twice, and might never end")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes[-1] if suffixes else ""
     if last in PARQUET:

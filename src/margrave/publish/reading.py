@@ -44,6 +44,8 @@ def opened(path: Path) -> Iterator[Files]:
         return
     if not path.exists():
         raise BundleError(f"{path}: there is no such folder or file")
+    if not path.is_file():
+        raise BundleError(f"{path} is no ordinary file: a release is a folder or a .zip file")
     try:
         archive = zipfile.ZipFile(path)
     except _DAMAGED:

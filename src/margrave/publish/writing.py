@@ -15,7 +15,7 @@ from typing import IO
 
 from margrave.budget.ledger.content import AnswerFile, Content, pieces, room
 from margrave.errors import BundleError, UsageError
-from margrave.temporary import temporary_folder
+from margrave.temporary import settle_folder, temporary_folder
 
 File = tuple[str, bytes]
 """The name of a file inside a bundle, with forward slashes, and its content."""
@@ -59,7 +59,7 @@ def write_files(path: Path, files: Iterable[File], done: Step = lambda: None) ->
         if os.path.lexists(path):
             raise UsageError(f"{path} has appeared meanwhile: a release is never written over another")
         unfinished.rename(path)
-        _settle_folder(path.parent)
+        settle_folder(path.parent)
     _log.info("a bundle of %d files is written", written)
 
 
@@ -69,7 +69,7 @@ def write_file(path: Path, content: Content) -> None:
     with _errors(path), _unfinished(path) as unfinished:
         _write_settled(unfinished, content)
         unfinished.rename(path)
-        _settle_folder(path.parent)
+        settle_folder(path.parent)
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _write_folder(folder: Path, files: Iterable[File], done: Step) -> int:
         for one, _ in waiting:
             one.result()
     for inner in (*(entry for entry in folder.iterdir() if entry.is_dir()), folder):
-        _settle_folder(inner)
+        settle_folder(inner)
     return written
 
 
@@ -150,17 +150,3 @@ def _write_settled(path: Path, content: Content) -> None:
         handle.writelines(pieces(content))
         handle.flush()
         os.fsync(handle.fileno())
-
-
-def _settle_folder(folder: Path) -> None:
-    """Have the names in a folder reach the disk, where the system can do that."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

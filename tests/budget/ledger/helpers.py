@@ -29,6 +29,11 @@ def ask(number, cost=TENTH, *, account="ann", dataset=SURVEY, notion=PLAIN, id=N
     return Request(dataset, account, sha(number), cost, notion, id=id)
 
 
+def names(folder):
+    """What is in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
 def answer(ledger, charge, number=0):
     return ledger.commit(charge, f"answer {number}".encode(), sha(number))
 

@@ -39,11 +39,14 @@ class Server:
         self.data.mkdir(mode=0o700)
         if self.as_user:
             os.chown(self.data, NOBODY, NOBODY)
+        self._fill()
+        self.process = None
+        self.start()
+
+    def _fill(self):
         self._run(
             "initdb", "-D", self.data, "--auth=trust", "--encoding=utf8", "--locale=C", "-U", "margrave", "--no-sync"
         )
-        self.process = None
-        self.start()
 
     def _reachable(self, folder):
         """The programs where nobody can read them: as they are, or copied with the libraries beside them."""
@@ -98,3 +101,16 @@ class Server:
             os.kill(self.process.pid, signal.SIGINT)
             self.process.wait(30)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Standby(Server):
+    """A server that follows another, and answers questions meanwhile."""
+
+    def __init__(self, leader):
+        self.leader = leader
+        super().__init__()
+
+    def _fill(self):
+        place = ("-D", self.data, "-h", self.leader.data, "-U", "margrave")
+        self._run("pg_basebackup", *place, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+        (self.data / ".s.PGSQL.5432.lock").unlink()  # the leader's, whose socket is in its data folder

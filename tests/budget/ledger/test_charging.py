@@ -201,8 +201,11 @@ def backup_after_reserve(ledger, folder):
     target = sqlite3.connect(folder / "half.db")
     with ledger.store.connection() as connection:
         connection.backup(target)
-    target.execute("DROP TRIGGER ledger_journal_no_delete")
+    named = "ledger_journal_no_delete"
+    (guard,) = target.execute("SELECT sql FROM sqlite_master WHERE name = ?", (named,)).fetchone()
+    target.execute(f"DROP TRIGGER {named}")
     target.execute("DELETE FROM ledger_journal WHERE number = 6")
+    target.execute(guard)
     target.execute("DELETE FROM ledger_answer")
     target.execute("DELETE FROM ledger_state")
     target.commit()

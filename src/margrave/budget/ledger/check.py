@@ -40,9 +40,7 @@ class Checked:
 
 def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
     """Check the chain, every balance, every stored answer, and bundles elsewhere; names the first difference."""
-    check_pages = getattr(ledger.store, "check_pages", None)
-    if check_pages is not None:
-        check_pages()
+    ledger.store.check()
     with ledger.store.reading() as session:
         view = recomputed(session)
         tip = view.get(Tip)

@@ -57,13 +57,14 @@ class Ledger:
         """A new, empty ledger."""
         ledger = cls(open_store(url, create=True, wait=wait), clock)
         try:
-            ledger.store.migrate(remake)
-            with ledger.store.writing() as session:
-                view = ledger._view(session)
-                if view.get(Tip) is not None:
-                    raise LedgerError(f"there is a ledger in {ledger.store} already")
-                body = {"format": 1, "ledger": secrets.token_hex(16), "rules": NEWEST}
-                ledger._append(session, view, "open", body)
+            with ledger.store.made():
+                ledger.store.migrate(remake)
+                with ledger.store.writing() as session:
+                    view = ledger._view(session)
+                    if view.get(Tip) is not None:
+                        raise LedgerError(f"there is a ledger in {ledger.store} already")
+                    body = {"format": 1, "ledger": secrets.token_hex(16), "rules": NEWEST}
+                    ledger._append(session, view, "open", body)
         except BaseException:
             ledger.close()
             raise
@@ -332,7 +333,10 @@ def _new_id() -> str:
 def _tip(view: View) -> Tip:
     found = view.get(Tip)
     if found is None:
-        raise LedgerError("the ledger is empty: its making was interrupted; remove it and make it again")
+        raise LedgerError(
+            "the ledger is empty, its making was interrupted: make it again with 'margrave ledger init' (if it is a "
+            "file, remove it first)"
+        )
     return found
 
 

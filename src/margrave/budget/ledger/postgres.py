@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from margrave.budget.ledger.form import Form, check_forms
 from margrave.budget.ledger.records import END
-from margrave.budget.ledger.store import MIGRATIONS, REMADE, Remake, Session, Store
+from margrave.budget.ledger.sqlite import tables_as_made
+from margrave.budget.ledger.store import MIGRATIONS, REMADE, Remake, Session, Store, version_in
 from margrave.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -19,6 +22,30 @@ WAIT = 60
 _LOCK = 0x6D617267
 _LOCKED = f"SELECT set_config('synchronous_commit', 'off', true) FROM ledger_state WHERE key = '{END}' FOR UPDATE"
 _SETTLE = "SELECT pg_logical_emit_message(true, 'margrave', '')"
+_THERE = "SELECT to_regclass(%s)::text"
+_KIND = """
+    SELECT oid, CASE
+        WHEN relkind <> 'r' THEN CASE relkind WHEN 'v' THEN 'view' ELSE 'thing of kind ' || relkind::text END
+        WHEN relpersistence <> 'p' THEN 'table that a crash empties'
+        WHEN relrowsecurity THEN 'table that hides rows'
+        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid) THEN 'table with rewriting rules'
+        WHEN EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhparent, inhrelid)) THEN 'table with heirs or parents'
+        ELSE 'table' END
+    FROM pg_class c WHERE oid = to_regclass(%s)
+"""
+_COLUMNS = """
+    SELECT attname, attnotnull, array_position(
+        (SELECT indkey FROM pg_index WHERE indrelid = attrelid AND indisprimary AND indisvalid)::int2[], attnum
+    ) + 1
+    FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+"""
+_TRIGGERS = """
+    SELECT tgname, tgenabled::text || ' ' || tgtype::text || ' ' || prosrc
+    FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid WHERE tgrelid = %s AND NOT tgisinternal
+"""
+_BEFORE_CHANGE = 2 | 8 | 16 | 32
+"""In the catalogue: before each statement that deletes, updates or truncates."""
+_GUARDS = {"ledger_journal_append_only": f"O {_BEFORE_CHANGE} BEGIN RAISE EXCEPTION 'the journal is append-only'; END"}
 
 
 class PostgresStore(Store):
@@ -36,6 +63,10 @@ class PostgresStore(Store):
             import psycopg  # noqa: F401
         except ImportError:
             raise LedgerError("a ledger in PostgreSQL needs psycopg: pip install 'margrave[postgres]'") from None
+        log = logging.getLogger("psycopg")
+        if not log.handlers:
+            # Its warnings about a broken connection are for those who ask for logs, not for everybody's terminal.
+            log.addHandler(logging.NullHandler())
 
     def __str__(self) -> str:
         return "the PostgreSQL database"
@@ -93,20 +124,20 @@ class PostgresStore(Store):
 
     def schema_version(self) -> int:
         with _errors(self), self.connection() as connection:
-            found = connection.execute("SELECT to_regclass('ledger_schema')").fetchone()
-            if found is None or found[0] is None:
-                return 0
-            row = connection.execute("SELECT version FROM ledger_schema").fetchone()
-            return 0 if row is None else int(row[0])
+            return _version(connection)
+
+    def writable(self) -> bool:
+        allowed = "has_table_privilege('ledger_journal', 'INSERT')"
+        with _errors(self), self.connection() as connection:
+            query = f"SELECT current_setting('transaction_read_only') = 'off' AND {allowed}"
+            return bool(connection.execute(query).fetchone()[0])
 
     def migrate(self, remake: Remake) -> None:
         with _errors(self), self.connection() as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            there = connection.execute("SELECT to_regclass('ledger_schema')").fetchone()[0]
-            if there is None:
+            version = _version(connection)
+            if version == 0:
                 connection.execute("CREATE TABLE ledger_schema (version BIGINT NOT NULL)")
-            found = connection.execute("SELECT version FROM ledger_schema").fetchone()
-            version = found[0] if found else 0
             for statement in self.migrations(version):
                 connection.execute(statement)
             if version < REMADE:
@@ -115,6 +146,12 @@ class PostgresStore(Store):
                 session.flush()
             connection.execute("DELETE FROM ledger_schema")
             connection.execute("INSERT INTO ledger_schema (version) VALUES (%s)", (len(MIGRATIONS),))
+
+    def check(self) -> None:
+        with _errors(self), self.connection() as connection:
+            made = tables_as_made()
+            found = {name: form for name in made if (form := _form(connection, name)) is not None}
+            check_forms(found, made, {"ledger_journal": _GUARDS})
 
 
 class PostgresSession(Session):
@@ -147,6 +184,25 @@ class PostgresSession(Session):
             self._connection.execute(_psycopg(statement), parameters)
 
 
+def _version(connection: psycopg.Connection[Any]) -> int:
+    names = ("ledger_schema", "ledger_journal")
+    tables = [name for name in names if connection.execute(_THERE, (name,)).fetchone() != (None,)]
+    there = "ledger_schema" in tables
+    return version_in(connection.execute("SELECT version FROM ledger_schema").fetchall() if there else (), tables)
+
+
+def _form(connection: psycopg.Connection[Any], name: str) -> Form | None:
+    """A table as the catalogue describes it; None if there is none."""
+    found = connection.execute(_KIND, (name,)).fetchone()
+    if found is None:
+        return None
+    table, kind = found
+    columns = connection.execute(_COLUMNS, (table,)).fetchall()
+    key = sorted((place, column) for column, _, place in columns if place)
+    guards = {guard: " ".join(text.split()) for guard, text in connection.execute(_TRIGGERS, (table,))}
+    return Form(kind, {column: must for column, must, _ in columns}, tuple(column for _, column in key), guards)
+
+
 @lru_cache(maxsize=256)
 def _psycopg(statement: str) -> str:
     return statement.replace("?", "%s")
@@ -172,9 +228,20 @@ def _errors(store: PostgresStore) -> Iterator[None]:
         raise LedgerError("the disk of the PostgreSQL server is full: nothing was written") from None
     except psycopg.errors.ReadOnlySqlTransaction:
         raise LedgerError("the PostgreSQL database is read-only: nothing was written") from None
+    except psycopg.errors.InsufficientPrivilege as error:
+        what = error.diag.message_primary
+        raise LedgerError(f"this user of PostgreSQL may not do that ({what}); nothing was written") from None
+    except psycopg.errors.SerializationFailure:
+        raise LedgerError("the PostgreSQL server broke the reading off, for changes that wait: try again") from None
+    except psycopg.OperationalError as error:
+        # Its text may repeat the connection URL.
+        raise LedgerError(
+            f"{store} cannot be reached, or the connection broke ({type(error).__name__}): see that the server runs "
+            "and that host, database, user and password are right; if this was a commit, ask again to see whether it "
+            "holds"
+        ) from None
     except psycopg.Error as error:
         first = str(error).strip().partition("\n")[0]
-        detail = type(error).__name__ if isinstance(error, psycopg.OperationalError) else first
         raise LedgerError(
-            f"{store} cannot be used ({detail}); if this was a commit, ask again to see whether it holds"
+            f"{store} cannot be used ({first}); if this was a commit, ask again to see whether it holds"
         ) from None

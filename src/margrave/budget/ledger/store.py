@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from margrave.budget.ledger.content import Content, gathered, pieces
-from margrave.errors import LedgerError, MargraveError
+from margrave.errors import LedgerError, MargraveError, VerificationError
 
 MOST_PARTS = 1 << 12
 """An answer has fewer pieces than this: piece p of the answer to entry n is kept at place n · `MOST_PARTS` + p."""
@@ -49,6 +49,9 @@ MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {},
 )
 """Version n of the schema is reached by the first n of these. They are only ever added to."""
+
+DROPPED = frozenset({"ledger_bundle"})
+"""Tables of older versions that are gone once what they kept is made anew."""
 
 REMADE = 5
 """What older versions of the schema kept beside the journal is made anew from it."""
@@ -196,8 +199,21 @@ class Store(ABC):
         """The version of the schema that is there, 0 for none."""
 
     @abstractmethod
+    def check(self) -> None:
+        """Look for damage in the store itself, and for tables or guards that are not as they were made."""
+
+    @abstractmethod
+    def writable(self) -> bool:
+        """Whether this process may write here."""
+
+    @abstractmethod
     def migrate(self, remake: Remake) -> None:
         """Bring the schema to the newest version, and with ``remake`` what is kept beside the journal."""
+
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        """While a new ledger is being made: what fails meanwhile can be done again."""
+        yield
 
     @contextmanager
     def connection(self) -> Iterator[Any]:
@@ -249,24 +265,43 @@ class Store(ABC):
         """Refuse what is no ledger or a newer one; bring an older one up to date."""
         version = self.schema_version()
         if version == 0:
-            raise LedgerError(f"there is no ledger in {self}: make one with 'margrave ledger init'")
+            raise LedgerError(f"there is no ledger in {self}: name another, or make one with 'margrave ledger init'")
         if version > len(MIGRATIONS):
             raise LedgerError(
                 f"the ledger has schema version {version} and this Margrave knows up to {len(MIGRATIONS)}: "
                 "use a newer Margrave"
             )
         if version < len(MIGRATIONS):
+            if not self.writable():
+                raise LedgerError(
+                    f"the ledger has schema version {version}, which can only be brought up to date where it can be "
+                    f"written, and {self} cannot: open it, or a copy, there once"
+                )
             self.migrate(remake)
 
-    def migrations(self, version: int) -> Iterator[str]:
+    @classmethod
+    def migrations(cls, version: int) -> Iterator[str]:
         """The statements from a version of the schema to the newest."""
         for step in MIGRATIONS[version:]:
-            for statement in (*step.get("all", ()), *step.get(self.dialect, ())):
+            for statement in (*step.get("all", ()), *step.get(cls.dialect, ())):
                 yield (
-                    statement.replace("{bytes}", self.bytes_type)
-                    .replace("{clustered}", self.clustered)
-                    .replace("{integer}", self.integer_type)
+                    statement.replace("{bytes}", cls.bytes_type)
+                    .replace("{clustered}", cls.clustered)
+                    .replace("{integer}", cls.integer_type)
                 )
+
+
+def version_in(rows: Sequence[Sequence[Any]], tables: Iterable[str]) -> int:
+    """The version of the schema by the rows of its table, 0 where there are no tables of a ledger at all."""
+    if not rows and not set(tables) & {"ledger_schema", "ledger_journal"}:
+        return 0
+    version = rows[0][0] if len(rows) == 1 else None
+    if not isinstance(version, int) or version < 1:
+        raise VerificationError(
+            "the ledger does not say which version its schema has: its table ledger_schema was removed or changed; "
+            "restore it from a backup"
+        )
+    return version
 
 
 _ABANDONED: list[Connection] = []
