@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -194,6 +196,20 @@ def test_a_changed_delta_is_found(releases, reseal, tmp_path):
     folder = releases["gauss"].save(tmp_path / "out")
     reseal(folder, lambda found: found["guarantee"]["guarantee"].update(delta="1e-9"))
     fails(folder, "states the guarantee as .* δ = 1e-9; the events give")
+
+
+def test_single_cells_that_an_older_version_priced_too_high_verify_and_too_low_do_not(reseal, tmp_path):
+    """Stated is ρ = 0.5, and the moves of the cells cost 0.21: more than true is safe, less is not."""
+    with ZipFile(Path(__file__).parent / "golden" / "v1-cells.zip") as file:
+        file.extractall(tmp_path / "out")
+    assert float(verify(tmp_path / "out").cost.rho) == pytest.approx(0.2115, abs=1e-4)
+    for key in ("cost", "guarantee"):
+        stated = json.loads((tmp_path / "out" / "release.json").read_text(encoding="utf-8"))["guarantee"][key]
+        reseal(tmp_path / "out", lambda found, key=key: found["guarantee"][key].update(rho="0.2"))
+        fails(tmp_path / "out", f"states the {key} as ρ = 0.2; the events give")
+        reseal(tmp_path / "out", lambda found, key=key, stated=stated: found["guarantee"].update({key: stated}))
+    reseal(tmp_path / "out", lambda found: found.update(software="margrave 0.2.0"))
+    fails(tmp_path / "out", "states the cost as ρ = about 0.5")
 
 
 def test_tables_that_disagree_are_found():

@@ -113,7 +113,7 @@ def verify(
     typer.echo(
         f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}."
     )
-    typer.echo(f"The cost, computed again from what was measured, is as stated: {approximate(found.cost)}.")
+    typer.echo(f"The cost, computed again from what was measured, is no more than stated: {approximate(found.cost)}.")
     if not found.private:
         notice(_NOT_PRIVATE)
 

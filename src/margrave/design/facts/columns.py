@@ -32,20 +32,60 @@ class Columns:
     twins: bool
 
 
-def columns_of(facts: Facts) -> Columns:
-    """The fact matrix in parts."""
-    signatures, times = _signatures(facts)
-    untouched = not facts.whole and bool((signatures == 0).all(axis=1).any())
+@dataclass(frozen=True)
+class Classes:
+    """Base cells in the same known counts form a class: ``matrix`` has a column for each.
+
+    ``members``: for each class the codes of its base cells, a column for each attribute of ``names``; −1 stands for any
+    of the ``alike`` values of an attribute that no fact tells apart. ``several``: whether a class has more than one
+    base cell. ``outside``: the codes of the base cells that are in no known count.
+    """
+
+    names: Margin
+    alike: dict[str, int]
+    members: tuple[Integers, ...]
+    several: tuple[bool, ...]
+    matrix: Integers
+    outside: Integers
+
+
+def classes_of(facts: Facts, most: int | None = None) -> Classes:
+    """All base cells, sorted by the known counts that they are in; `TooLarge` for more than ``most`` entries."""
+    known = len(facts.whole) + sum(map(len, facts.loose.values()))
+    if most is not None and known * prod(len(_told_apart(facts, name)) for name in facts.names) > most:
+        raise TooLarge
+    table, signatures, times = _signatures(facts)
     touched = signatures.any(axis=1) if not facts.whole else np.ones(len(signatures), dtype=np.bool_)
     distinct, inverse = np.unique(signatures[touched], axis=0, return_inverse=True)
-    twins = bool((np.bincount(inverse.ravel(), weights=times[touched]) > 1).any())
-    return Columns(tuple(_parts(_incidence(distinct, len(facts.whole)))), untouched, twins)
+    inverse = inverse.ravel()
+    several = np.bincount(inverse, weights=times[touched], minlength=len(distinct)) > 1
+    order = np.argsort(inverse, kind="stable")
+    starts = np.searchsorted(inverse[order], np.arange(1, len(distinct)))
+    members = np.split(table[touched][order], starts) if len(distinct) else []
+    alike = {name: dict(_told_apart(facts, name)).get(-1, 0) for name in facts.names}
+    matrix = _incidence(distinct, len(facts.whole))
+    return Classes(facts.names, alike, tuple(members), tuple(several.tolist()), matrix, table[~touched])
 
 
-def _signatures(facts: Facts) -> tuple[Integers, Integers]:
-    """For each class of base cells, its cell in every margin known in full and whether it is in each loose cell.
+def columns_of(facts: Facts) -> Columns:
+    """The fact matrix in parts."""
+    classes = classes_of(facts)
+    parts: dict[tuple[tuple[int, ...], bytes], Integers] = {}
+    for columns in connected(classes.matrix):
+        part = np.unique(part_of(classes.matrix, columns), axis=0)
+        parts.setdefault((part.shape, part.tobytes()), part)
+    return Columns(tuple(parts.values()), bool(len(classes.outside)), any(classes.several))
 
-    Also how many base cells the class has (2 stands for any larger number).
+
+def part_of(matrix: Integers, columns: Integers) -> Integers:
+    """The rows that some of the columns are in, for these columns."""
+    part = matrix[:, columns]
+    return part[part.any(axis=1)]
+
+
+def _signatures(facts: Facts) -> tuple[Integers, Integers, Integers]:
+    """For each group of base cells that differ in values not told apart: the codes, then the cell in every margin known
+    in full and whether it is in each loose cell, and how many base cells there are (2 stands for any larger number).
     """
     values = {name: _told_apart(facts, name) for name in facts.names}
     if prod(len(classes) for classes in values.values()) > MOST_COLUMNS:
@@ -60,7 +100,7 @@ def _signatures(facts: Facts) -> tuple[Integers, Integers]:
     for margin, cells in facts.loose.items():
         picked = table[:, [axis[name] for name in margin]]
         signatures += [(picked == np.array(cell)).all(axis=1).astype(np.int64) for cell in sorted(cells)]
-    return np.stack(signatures, axis=1), np.array(times, dtype=np.int64)
+    return table, np.stack(signatures, axis=1), np.array(times, dtype=np.int64)
 
 
 def _told_apart(facts: Facts, name: str) -> list[tuple[int, int]]:
@@ -89,8 +129,8 @@ def _incidence(distinct: Integers, wholes: int) -> Integers:
     return np.concatenate(rows)
 
 
-def _parts(matrix: Integers) -> list[Integers]:
-    """The connected parts of at least two columns, each once."""
+def connected(matrix: Integers) -> list[Integers]:
+    """The columns of each connected part of at least two columns."""
     label = np.arange(matrix.shape[1])
     changed = True
     while changed:
@@ -100,10 +140,5 @@ def _parts(matrix: Integers) -> list[Integers]:
             if inside.any():
                 label[inside] = label[inside].min()
         changed = not np.array_equal(before, label)
-    found: dict[tuple[tuple[int, ...], bytes], Integers] = {}
-    for name in np.unique(label):
-        part = matrix[:, label == name]
-        if part.shape[1] > 1:
-            part = np.unique(part[part.any(axis=1)], axis=0)
-            found.setdefault((part.shape, part.tobytes()), part)
-    return list(found.values())
+    found = (np.flatnonzero(label == name) for name in np.unique(label))
+    return [columns for columns in found if len(columns) > 1]

@@ -23,6 +23,7 @@ from margrave.design.facts.graver import OutOfTime
 from margrave.design.facts.kernel import Integers
 from margrave.design.facts.norms import Seen, largest_norms, norms_of, seen
 from margrave.design.facts.notions import Notion, is_decomposable, select
+from margrave.design.facts.placements import placed_price
 from margrave.design.facts.reduce import Core, Reduced, reduce_margins
 from margrave.design.facts.sensitivity import MOST_CORE_CELLS, TIME_LIMIT, induced_sensitivity
 from margrave.errors import UsageError
@@ -74,7 +75,7 @@ def induced_cost(
         return InducedCost(worst_move(domain, measurements, Protection()), True, "no public facts")
     asked = [one for one in measurements if not facts.implies(one.query.margin)]
     if facts.loose or not facts.whole:
-        return _multiplied(facts, asked, notion, time_limit)
+        return _with_cells(facts, asked, notion, time_limit)
     reduced = reduce_margins(facts)
     changed = _changed(domain, reduced, asked)
     if not reduced.core.shape:
@@ -112,9 +113,21 @@ def _changed(domain: Domain, reduced: Reduced, asked: Sequence[Measurement]) -> 
     return InducedCost(Fraction(price), len(reduced.free) <= MOST_CHANGED, method)
 
 
-def _multiplied(facts: Facts, asked: Sequence[Measurement], notion: Notion, time_limit: float) -> InducedCost:
-    """A move of norm S is at most S single records: ε is multiplied by S and ρ by S²."""
-    return _times(facts, asked, induced_sensitivity(facts, notion=notion, time_limit=time_limit).value)
+def _with_cells(facts: Facts, asked: Sequence[Measurement], notion: Notion, time_limit: float) -> InducedCost:
+    """Facts with single cells: every move at every place; where moves cannot be listed, one is at most S records."""
+    deadline = monotonic() + time_limit / 2
+    placed = placed_price(facts, asked, _gaussian(asked), notion, MOST_CORE_CELLS, deadline)
+    if placed is None:
+        longest = induced_sensitivity(facts, notion=notion, time_limit=time_limit).value
+        found = _times(facts, asked, longest)
+    else:
+        # Values that no fact tells apart only add to the ways of letting a record change: see `_attempt`.
+        exact = placed.highest >= placed.bound and notion == "worst-case"
+        longest, value = placed.longest, max(placed.highest, placed.bound)
+        found = InducedCost(value, exact, f"every one of {placed.moves} moves priced at every place")
+    if facts.whole and not found.exact:
+        found = min(found, _paired(facts, asked, longest), key=lambda either: either.value)
+    return found
 
 
 def _times(facts: Facts, asked: Sequence[Measurement], times: int) -> InducedCost:
