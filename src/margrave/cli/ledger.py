@@ -37,6 +37,10 @@ EventDelta = Annotated[
     str | None,
     typer.Option(help="The part of δ for requests that have a δ of their own: 1e-9.", show_default=False),
 ]
+Only = Annotated[
+    str | None,
+    typer.Option("--account", help="Only what this account may be shown.", show_default=False),
+]
 DEFAULT = "ledger.db"
 
 
@@ -149,14 +153,19 @@ def grant(
 
 
 @app.command()
-def show(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
+def show(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Show every cap and grant, with what is spent and left."""
     from margrave.budget.ledger.records import Account, DataSet, Grants, Pool
 
     with _opened(ledger) as found:
-        head = found.head
+        head = found.head if account is None else found.public_head
         pools, grants = found.records(Pool), found.records(Grants)
         versions, accounts = found.records(DataSet), found.records(Account)
+    if account is not None:
+        mine = _shown_to(account, accounts)
+        accounts = [one for one in accounts if one.name in mine]
+        grants = [one for one in grants if one.account in mine]
+        pools = [pool for pool in pools if any(one.pool == pool.name for one in grants)]
     caps = [_balance(pool.cap, pool.spent) | {"dataset": pool.name} for pool in pools]
     for row in caps:
         row["versions"] = [one.name for one in versions if one.pool == row["dataset"]]
@@ -194,6 +203,17 @@ def _warn(limits: Iterable[str]) -> None:
         )
 
 
+def _shown_to(account: str, accounts: list[Any]) -> tuple[str, ...]:
+    """Whose grants an account may be shown: its own and its organisation's."""
+    from margrave.budget.ledger.lookup import payers
+    from margrave.errors import UsageError
+
+    found = next((one for one in accounts if one.name == account), None)
+    if found is None:
+        raise UsageError(f"there is no account {account}: see 'margrave ledger account'")
+    return payers(found)
+
+
 def _balance(limit: Any, spent: Any) -> dict[str, Any]:
     from margrave.budget.ledger.limits import Filter, kept
     from margrave.budget.ledger.records import budget_json
@@ -220,21 +240,24 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 @app.command()
-def history(ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
+def history(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Tell what happened, entry by entry, in words."""
-    from margrave.budget.ledger.words import sentence
+    from margrave.budget.ledger.words import sentence, told_to
 
     with _opened(ledger) as found:
-        if as_json:
-            rows = [
-                {"number": one.number, "time": one.time, "kind": one.kind, "body": one.body, "hash": stored}
-                | {"words": sentence(one)}
-                for one, stored in found.entries()
-            ]
-            print_json(rows)
-            return
-        for one, _ in found.entries():
-            typer.echo(f"{one.number:>6}  {one.time[:19]}Z  {sentence(one)}")
+        if account is None:
+            listed = [(one.number, one, {"hash": stored}) for one, stored in found.entries()]
+        else:
+            listed = [(number, one, {}) for number, one in told_to(found, account)]
+    if as_json:
+        rows = [
+            {"number": number, "time": one.time, "kind": one.kind, "body": one.body, **hashed, "words": sentence(one)}
+            for number, one, hashed in listed
+        ]
+        print_json(rows)
+        return
+    for number, one, _ in listed:
+        typer.echo(f"{number:>6}  {one.time[:19]}Z  {sentence(one)}")
 
 
 @app.command()

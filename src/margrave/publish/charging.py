@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +19,9 @@ from margrave.budget.ledger.journal import canonical
 from margrave.crossing import Measured
 from margrave.design.plan import Plan
 from margrave.design.spec import Spec
-from margrave.errors import BundleError, RefusedError, UsageError
+from margrave.errors import BundleError, MargraveError, RefusedError, UsageError
 from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, bundle_files, read_bundle
+from margrave.publish.drawn import drawn_bytes, pack, unpack
 from margrave.publish.large import bundle_bytes, is_large
 from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
 from margrave.publish.reading import MOST_BYTES, archived, opened
@@ -59,24 +62,39 @@ def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | No
 
 
 def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
-    """Reserve, draw, commit: in this order, so that whatever is interrupted, no answer is there without its charge.
+    """Reserve, draw, keep, commit: in this order, so that whatever is interrupted, nothing is there without its charge.
 
-    What can be known without data comes first: whether the ledger could keep the answer.
+    What can be known without data comes first: whether the answer can be written down and the ledger could keep it.
 
-    A failure of the draw, or of anything computed from it, gives the request up, and its charge stays: drawing again
-    until it succeeds would be another, dearer question. An interruption, or a failure to store the answer, leaves the
-    request unfinished, to be taken up again.
+    Noisy answers are kept as soon as they are drawn. Whatever fails afterwards is repeated from them: drawing again
+    until it succeeds would be another, dearer question. A failure costs no more and no less than an answer.
     """
+    check_text(plan)
     check_room(plan)
     charge = ledger.reserve(request)
+    if charge.content is None and charge.drawn is None:
+        with _noted(ledger, charge):
+            answers = pack(plan, request.question, draw())
+        charge = ledger.keep(charge, answers)
     if charge.content is not None:
         return _read(charge.content)
-    try:
-        content, identity = _written(Release(plan, draw(), _section(charge)))
-    except Exception as error:
-        ledger.void(charge, touched=True, reason=type(error).__name__)
-        raise
+    assert charge.drawn is not None
+    with _noted(ledger, charge):
+        measured = unpack(plan, request.question, charge.drawn)
+        content, identity = _written(Release(plan, measured, _section(charge)))
     return _read(ledger.commit(charge, content, identity))
+
+
+@contextmanager
+def _noted(ledger: Ledger, charge: Charge) -> Iterator[None]:
+    """Has the ledger note, for the curator, what failed once data may have been touched."""
+    try:
+        yield
+    except Exception as error:
+        # What failed is to be told first, and not that it could not be noted as well.
+        with suppress(MargraveError):
+            ledger.void(charge, touched=True, reason=type(error).__name__)
+        raise
 
 
 def _section(charge: Charge) -> dict[str, Any]:
@@ -91,11 +109,21 @@ def _section(charge: Charge) -> dict[str, Any]:
     }
 
 
+def check_text(plan: Plan) -> None:
+    """Refuse a release whose words no file can hold, before anything is spent on it."""
+    try:
+        json.dumps(plan.spec.public_dict(), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RefusedError(
+            "a title, a name or a value in the spec holds half a character, which is no text: no bundle can hold it"
+        ) from None
+
+
 def check_room(plan: Plan) -> None:
     """Refuse a release whose bundle could not be kept, before anything is spent on it."""
     if not is_large(plan):
         return
-    needed = bundle_bytes(plan)
+    needed = bundle_bytes(plan) + drawn_bytes(plan)
     if needed > MOST_BYTES:
         raise RefusedError(
             f"the bundle may take {needed / 2**30:.1f} GiB, and a ledger keeps answers of up to "

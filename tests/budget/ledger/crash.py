@@ -17,10 +17,12 @@ import pandas as pd
 
 import margrave as mg
 from margrave.budget.ledger import verify
-from margrave.budget.ledger.records import Asked, Pool
+from margrave.budget.ledger.records import Asked, Grants, Pool, Question
 from margrave.budget.units import PureDP
+from margrave.measure import run
 from margrave.publish import bundle
-from margrave.publish.charging import notion_of, published_in
+from margrave.publish.charging import _read, notion_of, published_in, request_of
+from margrave.publish.drawn import unpack
 
 SPEC = """
 [attributes]
@@ -34,7 +36,14 @@ rounding = "none"
 epsilon = 1.0
 """
 DATA = pd.DataFrame({"a": ["x", "y", "x"] * 10})
-WATCHED = ("budget/ledger/", "publish/charging.py", "publish/writing.py", "pipeline.py", "measure/run.py")
+WATCHED = (
+    "budget/ledger/",
+    "publish/charging.py",
+    "publish/drawn.py",
+    "publish/writing.py",
+    "pipeline.py",
+    "measure/run.py",
+)
 
 
 def prepared(url):
@@ -47,6 +56,26 @@ def prepared(url):
 def release(url, out):
     with mg.Ledger.open(url) as ledger:
         mg.release(PLAN, DATA, ledger=ledger, account="ann", request="mine").save(out)
+
+
+def kept(ledger):
+    """The noisy answers that the ledger keeps, whether with a bundle or waiting for one; None before they are drawn."""
+    numbers = [one.drawn for one in ledger.records(Question)] + [one.answer for one in ledger.records(Asked)]
+    number = next((one for one in numbers if one is not None), None)
+    if number is None:
+        return None
+    with ledger.store.reading() as session:
+        content = session.answer(number)
+    asked = request_of(PLAN, ledger.only_dataset(None), "ann")
+    drawn = unpack(PLAN, asked.question, content) if number in numbers[:1] else _read(content).measured
+    return [one.outputs.tolist() for one in drawn.answers]
+
+
+def drawing():
+    """Spies on the noise: what is drawn from now on."""
+    found, draw = [], run.sample_many
+    run.sample_many = lambda *given: found.append(1) or draw(*given)
+    return found, draw
 
 
 @cache
@@ -92,15 +121,24 @@ def check(url, out):
         requests = ledger.records(Asked)
         if out.exists():
             assert [one.status for one in requests] == ["committed"]
+        before = kept(ledger)
         state = requests[0].status if requests else "nothing"
+        state = "drawn" if state == "reserved" and before is not None else state
         again = out.with_name("again")
-        mg.release(PLAN, DATA, ledger=ledger, account="ann", request="mine").save(again)
+        drawn, run_again = drawing()
+        try:
+            mg.release(PLAN, DATA, ledger=ledger, account="ann", request="mine").save(again)
+        finally:
+            run.sample_many = run_again
+        assert len(drawn) == (before is None), "noise is drawn exactly where none was kept"
+        assert before in (None, kept(ledger))
         if out.exists():
             assert {p.name: p.read_bytes() for p in out.rglob("*.*")} == {
                 p.name: p.read_bytes() for p in again.rglob("*.*")
             }
         assert ledger.records(Pool)[0].spent.epsilon == PLAN.cost.epsilon
-        assert verify(ledger, published_in(again)).entries == 6
+        assert ledger.records(Grants)[0].grants[0].spent.epsilon == PLAN.cost.epsilon
+        assert verify(ledger, published_in(again)).entries == 7
     return f"{state}, {'a bundle' if out.exists() else 'no bundle'}"
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from margrave.budget.ledger import DataSetName, Ledger, Notion, Request
+from margrave.budget.ledger.records import Grants
 from margrave.budget.units import PureDP
 
 SOAK = bool(os.environ.get("MARGRAVE_SOAK"))
@@ -52,6 +53,12 @@ def small(url, *, cap=TEN, grant=TEN, clock=None):
     if grant is not None:
         ledger.grant("ann", "survey@1", grant)
     return ledger
+
+
+def granted(ledger, account, pool="survey"):
+    """The pure ε that was charged to the grants of an account."""
+    held = next(one for one in ledger.records(Grants) if (one.pool, one.account) == (pool, account))
+    return sum(grant.spent.epsilon for grant in held.grants)
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

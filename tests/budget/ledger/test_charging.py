@@ -101,39 +101,99 @@ def mg_name():
 
 def test_the_charge_comes_before_the_data_and_the_commit_before_the_bundle(ledger, plan, monkeypatch):
     seen = []
-    measure, commit = pipeline.run.measure, mg.Ledger.commit
+    measure, keep, commit = pipeline.run.measure, mg.Ledger.keep, mg.Ledger.commit
     monkeypatch.setattr(pipeline.run, "measure", lambda *a: (seen.append(("open", spent(ledger))), measure(*a))[1])
+    monkeypatch.setattr(mg.Ledger, "keep", lambda *a: (seen.append(("keep", spent(ledger))), keep(*a))[1])
     monkeypatch.setattr(mg.Ledger, "commit", lambda *a: (seen.append(("commit", spent(ledger))), commit(*a))[1])
     mg.release(plan, DATA, ledger=ledger, account="ann")
-    assert seen == [("open", plan.cost.epsilon), ("commit", plan.cost.epsilon)]
+    assert seen == [(step, plan.cost.epsilon) for step in ("open", "keep", "commit")]
 
 
 def test_a_failure_with_the_data_open_stays_charged(ledger, plan):
     bad = DATA.assign(smoke="sometimes")
-    with pytest.raises(DataError):
-        mg.release(plan, bad, ledger=ledger, account="ann", request="mine")
-    assert [one.status for one in ledger.records(Asked)] == ["void"]
+    for _ in range(2):
+        with pytest.raises(DataError):
+            mg.release(plan, bad, ledger=ledger, account="ann", request="mine")
+    assert [one.status for one in ledger.records(Asked)] == ["reserved"]
     assert spent(ledger) == plan.cost.epsilon
     last = list(ledger.entries())[-1][0]
-    assert last.body["reason"] == "DataError"
+    assert (last.kind, last.body["reason"]) == ("failed", "DataError")
     assert "sometimes" not in sentence(last)
+    mg.release(plan, DATA, ledger=ledger, account="ann")
+    assert spent(ledger) == plan.cost.epsilon
     verify(ledger)
 
 
-def test_a_failure_after_the_draw_stays_charged_and_cannot_be_drawn_again(ledger, plan, monkeypatch):
+@pytest.fixture
+def draws(monkeypatch):
+    """What was drawn, each time that noise was drawn."""
+    found, measure = [], pipeline.run.measure
+    monkeypatch.setattr(pipeline.run, "measure", lambda *given: found.append(measure(*given)) or found[-1])
+    return found
+
+
+@pytest.mark.parametrize("failure", [ValueError("not solved"), KeyboardInterrupt(), MemoryError()])
+def test_whatever_fails_after_the_draw_is_repeated_from_the_same_noise(ledger, plan, monkeypatch, draws, failure):
     """Drawing again until the answer can be worked out would publish noise that was selected."""
 
-    def fail(release):
-        raise ValueError("not solved")
+    def fail(_):
+        raise failure
 
-    with monkeypatch.context() as patched:
-        patched.setattr("margrave.publish.charging._written", fail)
-        with pytest.raises(ValueError, match="not solved"):
-            mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
-    assert spent(ledger) == 1
-    with pytest.raises(RefusedError):
-        mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
-    assert spent(ledger) == 1
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            patched.setattr("margrave.publish.charging._written", fail)
+            with pytest.raises(type(failure)):
+                mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
+        verify(ledger)
+    ledger.end_grant("ann", "survey@1")
+    ledger.add_account("bob")
+    ledger.grant("bob", "survey@1", eps(1))
+    out = mg.release(plan, DATA, ledger=ledger, account="bob")
+    assert len(draws) == 1
+    for kept, published in zip(draws[0].answers, out.measured.answers, strict=True):
+        assert (kept.outputs == published.outputs).all()
+    assert spent(ledger) == plan.cost.epsilon
+    verify(ledger)
+
+
+def test_of_two_that_draw_at_once_the_first_is_published(ledger, plan, monkeypatch, draws):
+    keep, release = mg.Ledger.keep, lambda: mg.release(plan, DATA, ledger=ledger, account="ann")
+    first = []
+
+    def overtaken(*given):
+        monkeypatch.setattr(mg.Ledger, "keep", keep)
+        first.append(release())
+        return keep(*given)
+
+    monkeypatch.setattr(mg.Ledger, "keep", overtaken)
+    second = release()
+    assert len(draws) == 2 and first[0].stored == second.stored
+    assert (second.measured.answers[0].outputs == draws[1].answers[0].outputs).all()
+    assert spent(ledger) == plan.cost.epsilon
+    assert verify(ledger).bundles == 1
+
+
+def test_words_that_no_file_can_hold_cost_nothing(ledger, monkeypatch):
+    monkeypatch.setattr(pipeline.run, "measure", lambda *_: pytest.fail("the data was opened"))
+    half = mg.Spec.from_dict({**mg.Spec.parse(SPEC).public_dict(), "title": "half a \ud800 character"})
+    with pytest.raises(RefusedError, match="half a character"):
+        mg.release(half, DATA, ledger=ledger, account="ann")
+    assert spent(ledger) == 0
+
+
+def test_a_bundle_does_not_tell_who_had_to_ask_again(ledger, plan, monkeypatch, tmp_path):
+    with pytest.raises(DataError):
+        mg.release(plan, DATA.assign(smoke="sometimes"), ledger=ledger, account="ann", request="mine")
+    before = statement(ledger, "survey").to_json()
+    ledger.end_grant("ann", "survey@1")
+    ledger.add_account("bob")
+    ledger.grant("bob", "survey@1", eps(1))
+    out = mg.release(plan, DATA, ledger=ledger, account="bob")
+    (charged,) = before["requests"]
+    assert (out.ledger["entry"], out.ledger["time"]) == (charged["entry"], charged["time"])
+    assert statement(ledger, "survey").to_json()["requests"] == before["requests"]
+    out.save(tmp_path / "out")
+    assert verify(ledger, published_in(tmp_path)).published == 1
 
 
 def test_an_interruption_leaves_the_request_to_be_taken_up(ledger, plan, monkeypatch):
@@ -204,7 +264,7 @@ def backup_after_reserve(ledger, folder):
     named = "ledger_journal_no_delete"
     (guard,) = target.execute("SELECT sql FROM sqlite_master WHERE name = ?", (named,)).fetchone()
     target.execute(f"DROP TRIGGER {named}")
-    target.execute("DELETE FROM ledger_journal WHERE number = 6")
+    target.execute("DELETE FROM ledger_journal WHERE number > 5")
     target.execute(guard)
     target.execute("DELETE FROM ledger_answer")
     target.execute("DELETE FROM ledger_state")
@@ -248,7 +308,7 @@ def test_the_public_statement(url, plan):
         text = "\n".join(said.lines())
         assert "ann" not in text
         assert "secret-project" not in text
-        for part in ("also whether it is in the data", "No public facts", "discrete laplace", "released", "given up"):
+        for part in ("also whether it is in the data", "No public facts", "discrete laplace", "ε = 1", "ε = 0.5"):
             assert part in text
         assert "ρ = 0.625" in text
         assert "secret-project" not in str(said.to_json())

@@ -51,19 +51,32 @@ def test_a_day_at_the_bank(run, tmp_path):
     run(*charged, "--request", "first", "--out", "out")
     run(*charged, "--out", "again.zip")
     told = run("ledger", "history")
-    assert "ann asked survey@2024 1 noisy questions and was charged ε = 1" in told
-    assert [row["kind"] for row in json.loads(run("ledger", "history", "--json"))][-2:] == ["reserve", "commit"]
+    assert "ann asked survey@2024 1 noisy questions at a price of ε = 1" in told
+    assert [row["kind"] for row in json.loads(run("ledger", "history", "--json"))][-3:] == [
+        "reserve",
+        "drawn",
+        "commit",
+    ]
     shown = run("ledger", "show")
     assert "survey@2024" in shown
     balances = json.loads(run("ledger", "show", "--json"))
     assert balances["grants"][0]["account"] == "uni"
     assert float(balances["datasets"][0]["left"]) <= 2.000001
     assert "2 bundles elsewhere were charged here" in run("ledger", "verify", "--against", ".")
-    assert json.loads(run("ledger", "verify", "--json"))["entries"] == 7
+    assert json.loads(run("ledger", "verify", "--json"))["entries"] == 8
     assert "discrete laplace" in run("ledger", "export", "survey")
     run("ledger", "export", "survey", "--json", "--out", "statement.json")
     said = json.loads((tmp_path / "statement.json").read_text())
-    assert said["requests"][0]["status"] == "released"
+    assert said["requests"][0]["cost"] == {"epsilon": "1"}
+    assert said["requests"][0].keys().isdisjoint({"status", "release"})
+    mine = json.loads(run("ledger", "history", "--account", "ann", "--json"))
+    assert [row["kind"] for row in mine] == ["account", "account", "grant", "reserve"]
+    assert all("hash" not in row for row in mine)
+    shown = json.loads(run("ledger", "show", "--account", "ann", "--json"))
+    assert [one["account"] for one in shown["grants"]] == ["uni"]
+    assert shown["ledger"]["entries"] == mine[-1]["number"] == said["ledger"]["entries"] == 6
+    assert "there is no account eve" in run("ledger", "show", "--account", "eve", code=2)
+    assert "there is no account eve" in run("ledger", "history", "--account", "eve", code=2)
     run("ledger", "grant", "uni", "survey@2024", "--end")
     (tmp_path / "spec.toml").write_text(SPEC.replace("1.0", "0.5"))
     assert "expired" in run(*charged, code=3)

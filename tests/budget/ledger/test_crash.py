@@ -15,7 +15,13 @@ from margrave.budget.ledger.records import Asked
 from tests.budget.ledger.helpers import SOAK, released, small
 
 ROOT = Path(__file__).parents[3]
-EXPECTED = {"nothing, no bundle", "reserved, no bundle", "committed, no bundle", "committed, a bundle"}
+EXPECTED = {
+    "nothing, no bundle",
+    "reserved, no bundle",
+    "drawn, no bundle",
+    "committed, no bundle",
+    "committed, a bundle",
+}
 
 
 @pytest.fixture

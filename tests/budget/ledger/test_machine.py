@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
@@ -12,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from margrave.budget.ledger import DataSetName, Ledger, Notion, verify
 from margrave.budget.ledger.journal import canonical
-from margrave.budget.ledger.records import KINDS, Asked, Grants, Pool, View, decode
+from margrave.budget.ledger.records import KINDS, Grants, Pool, View, decode
 from margrave.budget.ledger.rules import promised
-from margrave.budget.ledger.totals import amount, fits, no_more
+from margrave.budget.ledger.totals import Totals, amount, fits, no_more
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from tests.budget.ledger.helpers import SOAK, Clock, ask, sha
@@ -30,15 +31,39 @@ UNITS = {
 }
 
 
+PAYERS = {"ann": ("ann",), "bob": ("bob",), "uni": ("uni",), "eve": ("eve", "uni")}
+
+
+def pool_of(dataset):
+    return "survey@x" if dataset == "survey@x" else "survey"
+
+
+def sums(totals):
+    """Σε of the pure charges and Σρ of the others."""
+    found = list(totals)
+    return sum(one.epsilon for one in found), sum(one.rho for one in found)
+
+
+@dataclass
+class Known:
+    """What the model knows of a question: its price, the requests of those who ask it, who paid, and what is kept."""
+
+    cost: object
+    live: dict = field(default_factory=dict)
+    seen: set = field(default_factory=set)
+    paid: set = field(default_factory=set)
+    kept: tuple = (None, None)
+
+
 class Books(RuleBasedStateMachine):
-    """Operations in any order; the model is the journal itself, read again from the start."""
+    """Operations in any order; the model is the journal, read again from the start, and what is `Known`."""
 
     place = None
     unit = "pure"
 
     def __init__(self):
         super().__init__()
-        self.clock, self.numbers, self.open = Clock(), count(), []
+        self.clock, self.numbers, self.open, self.known = Clock(), count(), [], {}
         self.ledger = Ledger.create(type(self).place(), clock=self.clock)
         cap = UNITS[self.unit](Fraction(4))
         if isinstance(cap, ApproxDP):
@@ -66,30 +91,63 @@ class Books(RuleBasedStateMachine):
         with suppress(UsageError):
             self.ledger.end_grant(account, str(dataset))
 
-    @rule(account=accounts, dataset=datasets, number=tenths, pure=st.booleans(), repeat=st.booleans())
+    @rule(account=accounts, dataset=datasets, number=tenths, pure=st.booleans(), repeat=st.integers(0, 5))
     def reserve(self, account, dataset, number, pure, repeat):
+        """Ask a new question, or one of three that are asked again and again, each at its own price."""
+        if repeat < 3:
+            number, pure = Fraction(1 + repeat, 10), repeat > 0
         cost = PureDP(number) if pure or self.unit == "pure" else ZCDP(number / 10)
-        question = 0 if repeat else 1 + next(self.numbers)
+        question = repeat if repeat < 3 else 3 + next(self.numbers)
         try:
             charge = self.ledger.reserve(ask(question, cost, account=account, dataset=dataset))
         except RefusedError:
             return
-        if charge.content is None:
-            self.open.append(charge)
+        known = self.known.setdefault((str(dataset), question), Known(cost))
+        if known.live.setdefault(account, charge.request) != charge.request:
+            raise AssertionError("an account that asks again takes its request up")
+        held = {one.account for one in self.ledger.records(Grants) if one.pool == pool_of(str(dataset))}
+        known.paid |= set(PAYERS[account]) & held if account not in known.seen else set()
+        known.seen.add(account)
+        assert (charge.content, charge.drawn) == known.kept, "what is kept for a question is one and the same"
+        self.open.append((known, account, charge))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def keep(self, data):
+        known, account, charge = data.draw(st.sampled_from(self.open))
+        if known.live.get(account) != charge.request:
+            with pytest.raises(RefusedError, match="void already"):
+                self.ledger.keep(charge, b"")
+            return
+        if known.kept == (None, None):
+            known.kept = (None, charge.request.encode())
+        kept = self.ledger.keep(charge, charge.request.encode())
+        assert (kept.content, kept.drawn) == known.kept
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
     def commit(self, data):
-        charge = data.draw(st.sampled_from(self.open))
-        with suppress(RefusedError):
-            self.ledger.commit(charge, charge.request.encode(), sha(7))
+        known, account, charge = data.draw(st.sampled_from(self.open))
+        if known.live.get(account) != charge.request:
+            with pytest.raises(RefusedError, match="void already"):
+                self.ledger.commit(charge, b"", sha(7))
+            return
+        if known.kept[0] is None:
+            known.kept = (charge.request.encode(), None)
+        assert self.ledger.commit(charge, charge.request.encode(), sha(7)) == known.kept[0]
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), touched=st.booleans())
     def void(self, data, touched):
-        charge = data.draw(st.sampled_from(self.open))
-        with suppress(RefusedError):
+        known, account, charge = data.draw(st.sampled_from(self.open))
+        try:
             self.ledger.void(charge, touched=touched)
+        except RefusedError:
+            return
+        if not touched:
+            del known.live[account]
+            known.seen.discard(account)
+            known.paid &= {payer for other in known.live for payer in PAYERS[other]}
 
     @rule(days=st.integers(1, 30))
     def expire(self, days):
@@ -117,16 +175,14 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def balances_are_the_sums_of_what_was_charged(self):
-        asked = self.ledger.records(Asked)
-        voids = {e.body["request"] for e, _ in self.ledger.entries() if e.kind == "void" and not e.body["charged"]}
+        """A cap pays once for each question that is asked, a grant once for each that its holder asks."""
         for pool in self.ledger.records(Pool):
-            mine = [
-                one.cost
-                for one in asked
-                if one.id not in voids and (one.dataset == "survey@x") == (pool.name == "survey@x")
-            ]
-            assert pool.spent.epsilon == sum(cost.epsilon for cost in mine if isinstance(cost, PureDP))
-            assert pool.spent.rho == sum(cost.rho for cost in mine if isinstance(cost, ZCDP))
+            asked = [one for (dataset, _), one in self.known.items() if pool_of(dataset) == pool.name]
+            assert sums([pool.spent]) == sums(Totals().plus(one.cost) for one in asked if one.live)
+            for held in self.ledger.records(Grants):
+                if held.pool == pool.name:
+                    paid = [Totals().plus(one.cost) for one in asked if held.account in one.paid]
+                    assert sums(grant.spent for grant in held.grants) == sums(paid)
 
     @invariant()
     def everything_follows_from_the_journal(self):

@@ -7,12 +7,12 @@ import pytest
 
 from margrave.budget.ledger import Ledger, store, verify
 from margrave.budget.ledger.content import pieces
-from margrave.budget.ledger.ledger import open_store
+from margrave.budget.ledger.opening import open_store
 from margrave.budget.ledger.records import END, Asked, Pool, decode
 from margrave.budget.ledger.rules import NEWEST
 from margrave.budget.ledger.words import sentence, statement
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
-from tests.budget.ledger.helpers import Clock, ask, eps, small
+from tests.budget.ledger.helpers import Clock, ask, eps, granted, small
 
 GOLDEN = Path(__file__).parent / "golden"
 OLD = {version: json.loads((GOLDEN / f"version{version}.json").read_text()) for version in (2, 3, 4)}
@@ -151,3 +151,25 @@ def test_a_running_program_stops_at_rules_that_it_does_not_know(url):
             session.write("UPDATE ledger_state SET value = ? WHERE key = ?", (tip._replace(rules=99).text, END))
         with pytest.raises(LedgerError, match="use a newer Margrave"):
             ledger.reserve(ask(1))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_stored_answers_of_an_older_ledger_are_paid_for_by_the_new_rule(url, version):
+    older(url, version).close()
+    with Ledger.open(url, clock=Clock("2030-06-01")) as ledger:
+        spent = ledger.records(Pool)[0].spent
+        before = {name: granted(ledger, name) for name in ("ann", "uni")}
+        ledger.add_account("new")
+        with pytest.raises(RefusedError, match="new holds no grant"):
+            ledger.reserve(ask(1, account="new"))
+        ledger.grant("new", "survey@1", eps("0.1"))
+        assert b"".join(pieces(ledger.reserve(ask(1, account="new")).content)) == b"answer 1"
+        with pytest.raises(RefusedError, match="the grant of new from survey"):
+            ledger.reserve(ask(2, account="new"))
+        assert b"".join(pieces(ledger.reserve(ask(4, account="bob")).content)) == b"answer 4"
+        assert ledger.reserve(ask(5)).request == "ann-5"
+        assert ledger.records(Pool)[0].spent == spent
+        assert {name: granted(ledger, name) for name in ("ann", "uni")} == before
+        assert ledger.reserve(ask(6)).request != "ann-6"
+        assert granted(ledger, "ann") == before["ann"] + eps("0.1").epsilon, "noise of then was not kept"
+        verify(ledger)

@@ -7,9 +7,12 @@ limits    (ε, δ) limits for requests that depend on earlier answers
 totals    what charges cost together
 records   what follows from the journal
 lookup    what is found in the records by name
+questions what requests do since a question is paid for once
+earlier   what a request says, what was asked before, and what is kept for it
 charges   what reserving, committing and giving up a request do
 rules     what each entry does, and when it is refused
 store     where it is kept: `sqlite` or `postgres`
+opening   the store that a path or URL names
 ledger    the ledger itself
 check     everything recomputed from the journal
 words     the journal, and the public statement, for people

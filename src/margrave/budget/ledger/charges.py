@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from margrave.budget.ledger.journal import Entry
@@ -16,7 +16,7 @@ from margrave.budget.ledger.lookup import (
     payers,
     requests,
 )
-from margrave.budget.ledger.records import Account, Asked, Grant, Grants, Pool, Question, View, read_budget
+from margrave.budget.ledger.records import Account, Asked, DataSet, Grant, Grants, Pool, Question, View, read_budget
 from margrave.budget.ledger.totals import Totals, fits, left
 from margrave.budget.units import ApproxDP, Budget, PureDP, readable
 from margrave.errors import RefusedError
@@ -27,36 +27,53 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     cost = read_budget(body["cost"])
     if view.get(Asked, body["request"]) is not None:
         raise RefusedError(f"the request {body['request']} was made before")
-    pool = need_pool(view, data.pool)
-    _check_request(cost, data.most, f"one request to {data.name}")
-    spent = pool.spent.plus(cost)
-    if not fits(spent, pool.cap):
-        raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
-    paid = _pay(view, account, pool, cost, entry.time)
-    view.put(Pool(pool.name, pool.cap, spent))
+    charge_cap(view, data, cost)
+    paid = pay(view, account, data.pool, cost, entry.time)
     request, question = body["request"], body["question"]
     known = view.get(Question, data.name, question)
     view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
     view.put(Asked(request, data.name, account.name, question, cost, entry.number, paid))
 
 
-def _pay(view: View, account: Account, pool: Pool, cost: Budget, time: str) -> tuple[tuple[str, int], ...]:
-    """Charge the account's own grant and its organisation's: whichever there are must all have room."""
-    paid = []
+def charge_cap(view: View, data: DataSet, cost: Budget) -> None:
+    """Charge the cap of a data set, which must have room."""
+    pool = need_pool(view, data.pool)
+    _check_request(cost, data.most, f"one request to {data.name}")
+    spent = pool.spent.plus(cost)
+    if not fits(spent, pool.cap):
+        raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
+    view.put(Pool(pool.name, pool.cap, spent))
+
+
+def active_grants(view: View, account: Account, pool: str, time: str) -> list[tuple[str, Grants, int]]:
+    """The grants that an account spends from now, its own and its organisation's: those there are must be active."""
+    found = []
     for payer in payers(account):
-        held = view.get(Grants, pool.name, payer)
+        held = view.get(Grants, pool, payer)
         if held is None or not held.grants:
             if payer == account.name and account.organisation is not None:
                 continue
-            raise RefusedError(f"{payer} holds no grant from {pool.name}: ask its curator for one")
+            raise RefusedError(f"{payer} holds no grant from {pool}: ask its curator for one")
         index = next((number for number, one in enumerate(held.grants) if one.active(time)), None)
         if index is None:
-            raise RefusedError(_inactive(payer, pool.name, held.grants[-1]))
+            raise RefusedError(_inactive(payer, pool, held.grants[-1]))
+        found.append((payer, held, index))
+    return found
+
+
+def pay(
+    view: View, account: Account, pool: str, cost: Budget, time: str, before: Collection[str] = ()
+) -> tuple[tuple[str, int], ...]:
+    """Charge the grants of an account, which must all have room, but for those of whoever paid ``before``."""
+    paid = []
+    for payer, held, index in active_grants(view, account, pool, time):
+        if payer in before:
+            continue
         grant = held.grants[index]
         _check_request(cost, grant.most, f"one request by {payer}")
         spent = grant.spent.plus(cost)
         if not fits(spent, grant.amount):
-            raise RefusedError(_too_much(cost, grant.spent, grant.amount, f"the grant of {payer} from {pool.name}"))
+            raise RefusedError(_too_much(cost, grant.spent, grant.amount, f"the grant of {payer} from {pool}"))
         view.put(_with_spent(held, index, spent))
         paid.append((payer, index))
     return tuple(paid)
@@ -117,9 +134,18 @@ def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     view.put(asked.close(entry.number))
     if body["charged"]:
         return
-    pool = need_pool(view, need_dataset(view, asked.dataset).pool)
-    view.put(Pool(pool.name, pool.cap, pool.spent.minus(asked.cost)))
+    pool = need_dataset(view, asked.dataset).pool
+    refund_cap(view, pool, asked.cost)
     for payer, index in asked.paid:
-        held = view.get(Grants, pool.name, payer)
-        assert held is not None
-        view.put(_with_spent(held, index, held.grants[index].spent.minus(asked.cost)))
+        refund_grant(view, pool, payer, index, asked.cost)
+
+
+def refund_cap(view: View, name: str, cost: Budget) -> None:
+    pool = need_pool(view, name)
+    view.put(Pool(pool.name, pool.cap, pool.spent.minus(cost)))
+
+
+def refund_grant(view: View, pool: str, payer: str, index: int, cost: Budget) -> None:
+    held = view.get(Grants, pool, payer)
+    assert held is not None
+    view.put(_with_spent(held, index, held.grants[index].spent.minus(cost)))

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from margrave.budget.ledger.content import digest_of
+from margrave.budget.ledger.earlier import drawn_answers
 from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.limits import kept
-from margrave.budget.ledger.records import Asked, Grants, Pool, Tip, View
+from margrave.budget.ledger.lookup import requests
+from margrave.budget.ledger.records import Asked, Grants, Pool, Question, Tip, View
 from margrave.budget.ledger.replay import entry_of, recomputed
 from margrave.budget.ledger.store import Session
 from margrave.budget.ledger.totals import fits
@@ -82,15 +84,18 @@ def _check_state(session: Session, view: View) -> int:
 
 
 def _check_answers(session: Session, view: View) -> int:
-    """Every committed answer is there, unchanged; no other one is."""
+    """Every committed answer is there, unchanged, and so are noisy answers that wait for one; nothing else is."""
     asked = (one for one in view.changes.values() if isinstance(one, Asked))
     wanted = {one.number: one.closed for one in asked if one.answer == one.number}
-    unwanted = session.answered() - wanted.keys()
+    waiting = [one for one in view.changes.values() if isinstance(one, Question) and one.drawn is not None]
+    unwanted = session.answered() - wanted.keys() - {one.drawn for one in waiting}
     if unwanted:
         raise VerificationError(f"the ledger keeps an answer to entry {min(unwanted)} that no entry commits")
     for number, closed in wanted.items():
         if digest_of(session.answer(number)) != entry_of(session, closed)[0].body["bundle"]:
             raise VerificationError(f"the stored answer to entry {number} is missing or was changed")
+    for one in waiting:
+        drawn_answers(session, one)
     return len(wanted)
 
 
@@ -98,27 +103,34 @@ def _check_published(session: Session, view: View, tip: Tip, one: Published) -> 
     """A bundle was charged here: the ledger still has the entry, and the commit of this very release."""
     if one.head.ledger != tip.ledger:
         raise VerificationError(f"{one.place} was charged to another ledger ({one.head.ledger})")
-    row = session.entry(one.head.number)
-    if row is None:
+    charge = _charged_by(session, view, one.head)
+    if charge is None and one.head.number > tip.mark[0]:
         raise VerificationError(
-            f"{one.place} was charged by entry {one.head.number}, and the ledger ends at entry {tip.number}: it was "
+            f"{one.place} was charged by entry {one.head.number}, and the ledger ends at entry {tip.mark[0]}: it was "
             "truncated, or restored from an older backup"
         )
-    if row[2] != one.head.hash:
+    if charge is None:
         raise VerificationError(
             f"{one.place} was charged by entry {one.head.number}, and the ledger has another entry of that number: it "
             "was restored from an older backup and then used again"
         )
     committed = (
         asked.status == "committed" and entry_of(session, asked.closed)[0].body["release"] == one.release
-        for asked in view.changes.values()
-        if isinstance(asked, Asked) and asked.number == one.head.number
+        for asked in requests(view, charge.dataset, charge.question)
     )
     if not any(committed):
         raise VerificationError(
             f"{one.place} was charged by entry {one.head.number}, and the ledger has no commit of this release: it was "
             "truncated, restored from an older backup, or the bundle was changed"
         )
+
+
+def _charged_by(session: Session, view: View, head: Head) -> Asked | None:
+    """The request that was reserved there: by its place in the public journal or, as bundles said before, in all."""
+    asked = (one for one in view.changes.values() if isinstance(one, Asked))
+    mark, row = (head.number, head.hash), session.entry(head.number)
+    number = head.number if row is not None and row[2] == head.hash else None
+    return next((one for one in asked if one.mark == mark or one.number == number), None)
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from io import SEEK_CUR, SEEK_SET, BufferedReader, RawIOBase
+from io import SEEK_CUR, SEEK_SET, BufferedReader, BytesIO, RawIOBase
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -33,6 +33,12 @@ class AnswerFile:
         self.file.flush()
         return BufferedReader(_Reader(self))
 
+    @property
+    def size(self) -> int:
+        """How many bytes were written."""
+        self.file.flush()
+        return os.fstat(self.file.fileno()).st_size
+
 
 class _Reader(RawIOBase):
     """Reads a file at a place of its own."""
@@ -48,7 +54,7 @@ class _Reader(RawIOBase):
 
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
         start = {SEEK_SET: 0, SEEK_CUR: self._place}.get(whence)
-        self._place = offset + (os.fstat(self._answer.file.fileno()).st_size if start is None else start)
+        self._place = offset + (self._answer.size if start is None else start)
         return self._place
 
     def readinto(self, buffer: Any) -> int:
@@ -59,6 +65,16 @@ class _Reader(RawIOBase):
 
 
 Content = bytes | AnswerFile
+
+
+def reader_of(content: Content) -> IO[bytes]:
+    """An answer, to be read from the start."""
+    return BytesIO(content) if isinstance(content, bytes) else content.reader()
+
+
+def size_of(content: Content) -> int:
+    """How many bytes an answer has."""
+    return len(content) if isinstance(content, bytes) else content.size
 
 
 def pieces(content: Content) -> Iterator[bytes]:

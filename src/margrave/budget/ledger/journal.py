@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 
 from margrave.errors import VerificationError
 
-KINDS = ("open", "rules", "dataset", "account", "grant", "end", "reserve", "commit", "void")
+KINDS = ("open", "rules", "dataset", "account", "grant", "end", "reserve", "drawn", "commit", "failed", "void")
 START = "0" * 64
 """What stands for the hash of the entry before the first."""
+
+Mark = tuple[int, str]
+"""Where the public journal stands: the number of its last entry, and the hash that covers all of its entries."""
+NO_MARK: Mark = (0, START)
 
 _FIELDS = {"body", "kind", "number", "previous", "time"}
 
@@ -64,6 +68,19 @@ class Entry(NamedTuple):
             f'{{"body":{body},"kind":"{self.kind}","number":{self.number},'
             f'"previous":"{self.previous}","time":"{self.time}"}}'
         )
+
+
+def is_public(entry: Entry) -> bool:
+    """Whether an entry, and that it is there, depends on no data: what became of a request once data was open does."""
+    return entry.kind not in ("drawn", "commit", "failed") and not (entry.kind == "void" and entry.body["charged"])
+
+
+def next_mark(mark: Mark, entry: Entry, body_text: str | None = None) -> Mark:
+    """Where the public journal stands after an entry: the same entry, numbered and chained among public ones alone."""
+    number, previous = mark
+    text = canonical(entry.body) if body_text is None else body_text
+    again = Entry(number + 1, entry.time, entry.kind, entry.body, previous)
+    return number + 1, hash_of(again.text_with(text))
 
 
 def hash_of(text: str) -> str:

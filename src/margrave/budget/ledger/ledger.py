@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from os import urandom
 from pathlib import Path
 from time import time_ns
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
+from margrave.budget.ledger.charges import active_grants
 from margrave.budget.ledger.clock import Clock, time_after
 from margrave.budget.ledger.content import Content, digest_of
+from margrave.budget.ledger.earlier import drawn_answers, earlier, new_id, reserving, stored_answer
 from margrave.budget.ledger.journal import START, Entry, canonical, hash_of
 from margrave.budget.ledger.limits import kept
-from margrave.budget.ledger.lookup import answered, need_account, need_dataset, need_reserved, payers, requests
+from margrave.budget.ledger.lookup import (
+    answered,
+    charge_of,
+    need_account,
+    need_asked,
+    need_dataset,
+    need_question,
+    need_reserved,
+    payers,
+    requests,
+)
+from margrave.budget.ledger.opening import open_store
 from margrave.budget.ledger.records import (
     END,
     FIXED,
@@ -131,25 +144,46 @@ class Ledger:
         self._write("end", {"account": account, "dataset": dataset})
 
     def reserve(self, request: Request) -> Charge:
-        """Charge a request before any data is opened, or find its stored answer, or take it up where it was left."""
-        identity = request.id or _new_id()
+        """Charge a request before any data is opened, or take it up where it was left.
+
+        The charge comes with what is kept for its question: the stored answer, or noisy answers once they are drawn.
+        Whoever has paid for the question is not charged again; the account's grants must be active all the same.
+        """
+        identity = request.id or new_id()
         # What does not depend on the ledger is made before others must wait for it.
-        body = _reserving(request, identity)
+        body = reserving(request, identity)
         text, expected = canonical(body), self._expected(request, identity)
         with self.store.writing() as session:
             view = self._view(session, expected)
-            data = need_dataset(view, body["dataset"])
-            need_account(view, request.account)
+            data, account = need_dataset(view, body["dataset"]), need_account(view, request.account)
             different = data.notion.difference(request.notion)
             if different is not None:
                 raise RefusedError(
                     f"{data.name} is registered with another notion of privacy. They differ in {different}"
                 )
-            asked = _earlier(view, request)
-            if asked is not None:
-                return self._charge(session, view, request, asked)
-            tip = self._append(session, view, "reserve", body, text)
-        return Charge(identity, request.dataset, Head(tip.ledger, tip.number, tip.hash), tip.time)
+            asked = earlier(view, request)
+            if asked is None:
+                self._append(session, view, "reserve", body, text)
+                asked = need_asked(view, identity)
+            else:
+                active_grants(view, account, data.pool, self._time(view))
+            return self._charge(session, view, asked)
+
+    def keep(self, charge: Charge, answers: Content) -> Charge:
+        """Keep the noisy answers to a question as soon as they are drawn: whatever fails later starts from them.
+
+        The charge that comes back has what is kept: other noisy answers, if some were drawn before these, or even the
+        stored answer. Then these are to be forgotten.
+        """
+        body = {"request": charge.request, "answers": digest_of(answers)}
+        with self.store.writing() as session:
+            asked, view = self._asked(session, charge)
+            if asked.status != "committed":
+                need_reserved(view, asked.id)
+            if need_question(view, asked).drawn or answered(requests(view, asked.dataset, asked.question)):
+                return self._charge(session, view, asked)
+            self._append(session, view, "drawn", body, None, (_tip(view).number + 1, answers))
+        return replace(charge, drawn=answers)
 
     def commit(self, charge: Charge, content: Content, release: str) -> Content:
         """Close a request with its answer, and give back the answer to publish.
@@ -163,21 +197,30 @@ class Ledger:
         with self.store.writing() as session:
             asked, view = self._asked(session, charge)
             if asked.status == "committed":
-                return _stored(session, asked)[1]
+                return stored_answer(session, asked)[1]
             need_reserved(view, asked.id)
             first = answered(requests(view, asked.dataset, asked.question))
-            if first is None:
-                self._append(session, view, "commit", body, text, (asked.number, content))
-            else:
-                closing, content = _stored(session, first)
-                self._append(session, view, "commit", {**closing, "request": asked.id})
+            if first is not None:
+                return self._close(session, view, asked, first)
+            drawn = need_question(view, asked).drawn
+            self._append(session, view, "commit", body, text, (asked.number, content))
+            if drawn is not None:
+                session.forget(drawn)
         return content
 
     def void(self, charge: Charge, *, touched: bool, reason: str = "") -> None:
-        """Give a request up. Once data may have been touched, the charge stays: even a failure tells something."""
+        """Give a request up before any data was touched: what nobody else relies on is given back.
+
+        Once data may have been touched nothing is given back, even a failure tells something. Then only the reason is
+        noted, and whoever asks again goes on with the request.
+        """
         with self.store.writing() as session:
             asked, view = self._asked(session, charge)
-            self._append(session, view, "void", {"request": asked.id, "charged": touched, "reason": reason})
+            body = {"request": asked.id, "reason": reason}
+            if touched:
+                self._append(session, view, "failed", body)
+            else:
+                self._append(session, view, "void", {**body, "charged": False})
 
     @property
     def head(self) -> Head:
@@ -185,6 +228,13 @@ class Ledger:
         with self.store.reading() as session:
             tip = _tip(View(session.state))
             return Head(tip.ledger, tip.number, tip.hash)
+
+    @property
+    def public_head(self) -> Head:
+        """Where the public journal stands: the entries that depend on no data, numbered and chained by themselves."""
+        with self.store.reading() as session:
+            tip = _tip(View(session.state))
+            return Head(tip.ledger, *tip.mark)
 
     def entries(self) -> Iterator[tuple[Entry, str]]:
         """All entries with their hashes, each checked against the one before."""
@@ -268,11 +318,27 @@ class Ledger:
             )
         return asked, view
 
-    def _charge(self, session: Session, view: View, request: Request, asked: Asked) -> Charge:
-        entry, entry_hash = entry_of(session, asked.number)
-        head = Head(_tip(view).ledger, asked.number, entry_hash)
-        content = _stored(session, asked)[1] if asked.status == "committed" else None
-        return Charge(asked.id, request.dataset, head, entry.time, content)
+    def _charge(self, session: Session, view: View, asked: Asked) -> Charge:
+        """The charge of a request, with what is kept for its question. Whoever is given that has touched the data."""
+        asking = requests(view, asked.dataset, asked.question)
+        first, paid = answered(asking), charge_of(asking)
+        tip, content, drawn = _tip(view), None, None
+        time = tip.time if paid.number == tip.number else entry_of(session, paid.number)[0].time
+        if first is not None:
+            content = self._close(session, view, asked, first)
+        elif (found := drawn_answers(session, need_question(view, asked))) is not None:
+            digest, drawn = found
+            if not asked.touched:
+                self._append(session, view, "drawn", {"request": asked.id, "answers": digest})
+        # Where the question was charged, whoever asks: a bundle is not to tell who had to ask again.
+        return Charge(asked.id, DataSetName.parse(asked.dataset), Head(tip.ledger, *paid.mark), time, content, drawn)
+
+    def _close(self, session: Session, view: View, asked: Asked, first: Asked) -> Content:
+        """Close a request with the stored answer to its question, unless it is closed."""
+        closing, content = stored_answer(session, first)
+        if asked.status == "reserved":
+            self._append(session, view, "commit", {**closing, "request": asked.id})
+        return content
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> None:
         with self.store.writing() as session:
@@ -289,10 +355,10 @@ class Ledger:
     ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
-        entry = Entry(number, time_after(tip.time if tip else None, self._clock()), kind, body, previous)
+        entry = Entry(number, self._time(view), kind, body, previous)
         text = entry.text if body_text is None else entry.text_with(body_text)
         entry_hash = hash_of(text)
-        after = apply(view, entry, entry_hash)
+        after = apply(view, entry, entry_hash, body_text)
         if len(self._recent) > _MOST_RECENT:
             self._recent.clear()
         state: list[str] = []
@@ -303,31 +369,16 @@ class Ledger:
         session.append((number, text, entry_hash), state, answer)
         return after
 
+    def _time(self, view: View) -> str:
+        """The time of an entry that is written now."""
+        tip = view.get(Tip)
+        return time_after(tip.time if tip else None, self._clock())
+
 
 def _kept(limit: Budget | None, events: Fraction) -> Budget | None:
     if limit is None and events:
         raise UsageError("a δ can be set apart only of a limit that is given with it")
     return None if limit is None else kept(limit, events)
-
-
-def _reserving(request: Request, identity: str) -> dict[str, Any]:
-    """What the entry that reserves a request says."""
-    body = {
-        "request": identity,
-        "dataset": str(request.dataset),
-        "account": request.account,
-        "question": request.question,
-        "cost": budget_json(request.cost),
-        "title": request.title,
-        "mechanisms": list(request.mechanisms),
-        "exact": [list(margin) for margin in request.exact],
-    }
-    return body | {"disclosed": list(request.disclosed)} if request.disclosed else body
-
-
-def _new_id() -> str:
-    """An id that nobody can guess, in the order of time, which keeps neighbours in time together in the store."""
-    return f"r{time_ns() // 10**6:013}-{urandom(8).hex()}"
 
 
 def _tip(view: View) -> Tip:
@@ -340,33 +391,6 @@ def _tip(view: View) -> Tip:
     return found
 
 
-def _earlier(view: View, request: Request) -> Asked | None:
-    """The request that already answers this one, or that is this one; None if it is new."""
-    dataset = str(request.dataset)
-    asked = view.get(Asked, request.id) if request.id is not None else None
-    if asked is not None:
-        if (asked.dataset, asked.account, asked.question) != (dataset, request.account, request.question):
-            raise UsageError(f"the request id {asked.id} was used for another question: a new question needs a new id")
-        if asked.status == "void":
-            raise RefusedError(f"the request {asked.id} was given up after data may have been touched: use a new id")
-        return asked
-    asking = requests(view, dataset, request.question)
-    first = answered(asking)
-    if first is not None or request.id is not None:
-        return first
-    unfinished = (one for one in reversed(asking) if one.account == request.account)
-    return next(unfinished, None)
-
-
-def _stored(session: Session, asked: Asked) -> tuple[Mapping[str, Any], Content]:
-    """What the commit of a request says, and the stored answer."""
-    body = entry_of(session, asked.closed)[0].body
-    content = session.answer(asked.answer) if asked.answer is not None else b""
-    if digest_of(content) != body["bundle"]:
-        raise VerificationError(f"the stored answer to the request {asked.id} is missing or was changed")
-    return body, content
-
-
 def opened(url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
     """The ledger at a path or URL."""
     ledger = Ledger(open_store(url, wait=wait), clock)
@@ -376,20 +400,3 @@ def opened(url: str | Path, *, wait: float | None = None, clock: Clock = time_ns
         ledger.close()
         raise
     return ledger
-
-
-def open_store(url: str | Path, *, create: bool = False, wait: float | None = None) -> Store:
-    """The store that a path or URL names."""
-    text = str(url)
-    options: dict[str, Any] = {} if wait is None else {"wait": wait}
-    scheme: Literal["postgresql", "sqlite"] | str = text.partition(":")[0] if ":" in text else "sqlite"
-    if scheme in ("postgresql", "postgres"):
-        from margrave.budget.ledger.postgres import PostgresStore
-
-        return PostgresStore(text, **options)
-    if "://" in text and scheme != "sqlite":
-        raise UsageError("a ledger is a file, or a PostgreSQL database named by postgresql://…")
-    from margrave.budget.ledger.sqlite import SqliteStore
-
-    path = text.removeprefix("sqlite:").removeprefix("//") if text.startswith("sqlite:") else text
-    return SqliteStore(Path(path), create=create, **options)

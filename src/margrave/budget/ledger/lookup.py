@@ -54,14 +54,32 @@ def need_members(view: View, pool: str) -> Members:
     return found
 
 
-def need_reserved(view: View, request: str) -> Asked:
-    """A request that is neither committed nor void."""
+def need_asked(view: View, request: str) -> Asked:
     found = view.get(Asked, request)
     if found is None:
         raise UsageError(f"there is no request {request}")
+    return found
+
+
+def need_reserved(view: View, request: str) -> Asked:
+    """A request that is neither committed nor void."""
+    found = need_asked(view, request)
     if found.status != "reserved":
         raise RefusedError(f"the request {request} is {found.status} already")
     return found
+
+
+def need_question(view: View, asked: Asked) -> Question:
+    """The question of a request."""
+    found = view.get(Question, asked.dataset, asked.question)
+    if found is None:
+        raise UsageError(f"the question of the request {asked.id} is missing")
+    return found
+
+
+def charge_of(asking: Iterable[Asked]) -> Asked:
+    """Of the requests that ask the same, the first that the cap was charged for."""
+    return next(one for one in asking if one.cap)
 
 
 def payers(account: Account) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from margrave.budget.ledger.journal import canonical, quoted
+from margrave.budget.ledger.journal import NO_MARK, Mark, canonical, quoted
 from margrave.budget.ledger.limits import limit_from_dict
 from margrave.budget.ledger.totals import Totals
 from margrave.budget.ledger.values import Notion
@@ -93,13 +93,17 @@ END = "head"
 
 
 class Tip(NamedTuple):
-    """The last entry: its number, hash and time; the identity of the ledger, and the rules that hold now."""
+    """The last entry: its number, hash and time; the identity of the ledger, and the rules that hold now.
+
+    ``mark`` is where the public journal stands.
+    """
 
     ledger: str
     number: int
     hash: str
     time: str
     rules: int = 1
+    mark: Mark = NO_MARK
 
     @property
     def key(self) -> str:
@@ -108,11 +112,23 @@ class Tip(NamedTuple):
     @property
     def text(self) -> str:
         ledger, time = quoted(self.ledger), quoted(self.time)
-        return f'{{"hash":"{self.hash}","ledger":{ledger},"number":{self.number},"rules":{self.rules},"time":{time}}}'
+        return (
+            f'{{"hash":"{self.hash}","ledger":{ledger},"mark":{_mark_text(self.mark)},"number":{self.number},'
+            f'"rules":{self.rules},"time":{time}}}'
+        )
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Tip:
-        return cls(**value)
+        return cls(**{**value, "mark": _read_mark(value)})
+
+
+def _mark_text(mark: Mark) -> str:
+    return f'[{mark[0]},"{mark[1]}"]'
+
+
+def _read_mark(value: Mapping[str, Any]) -> Mark:
+    number, text = value.get("mark", NO_MARK)
+    return number, text
 
 
 @dataclass(frozen=True)
@@ -259,9 +275,11 @@ class Grants(NamedTuple):
 class Asked(NamedTuple):
     """A request, what it cost, and which grants it was charged to.
 
-    Entry ``number`` reserved it. ``paid`` are pairs of an account and the number of its grant. Entry ``closed``
-    committed it or made it void. ``answer``, if it was committed, is the ``number`` of the request with which the
-    answer is kept: the first to be committed of all that ask the same.
+    Entry ``number`` reserved it. ``paid`` are pairs of an account and the number of its grant; ``cap`` says whether
+    the data set's cap was charged for it, and not for another that asks the same. Entry ``closed`` committed it or made
+    it void. ``answer``, if it was committed, is the ``number`` of the request with which the answer is kept: the first
+    to be committed of all that ask the same. ``touched`` says that the journal tells of data opened for it, and
+    ``mark`` where the public journal stood.
     """
 
     id: str
@@ -273,6 +291,9 @@ class Asked(NamedTuple):
     paid: tuple[tuple[str, int], ...] = ()
     closed: int | None = None
     answer: int | None = None
+    cap: bool = True
+    touched: bool = False
+    mark: Mark = NO_MARK
 
     @property
     def key(self) -> str:
@@ -284,8 +305,7 @@ class Asked(NamedTuple):
 
     def close(self, number: int, answer: int | None = None) -> Asked:
         """The request once an entry has committed it, with its answer, or made it void."""
-        asked = (self.dataset, self.account, self.question, self.cost)
-        return Asked(self.id, *asked, self.number, self.paid, number, answer)
+        return self._replace(closed=number, answer=answer)
 
     @property
     def text(self) -> str:
@@ -293,22 +313,32 @@ class Asked(NamedTuple):
         closed = "null" if self.closed is None else self.closed
         paid = ",".join([f"[{quoted(account)},{index}]" for account, index in self.paid])
         return (
-            f'{{"account":{quoted(self.account)},"answer":{answer},"closed":{closed},"cost":{budget_text(self.cost)},'
-            f'"dataset":{quoted(self.dataset)},"number":{self.number},"paid":[{paid}],"question":{quoted(self.question)}}}'
+            f'{{"account":{quoted(self.account)},"answer":{answer},"cap":{_BOOLS[self.cap]},"closed":{closed},'
+            f'"cost":{budget_text(self.cost)},"dataset":{quoted(self.dataset)},"mark":{_mark_text(self.mark)},'
+            f'"number":{self.number},"paid":[{paid}],"question":{quoted(self.question)},'
+            f'"touched":{_BOOLS[self.touched]}}}'
         )
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Asked:
         paid = tuple((account, index) for account, index in value["paid"])
-        return cls(name, **{**value, "cost": read_budget(value["cost"]), "paid": paid})
+        read = {"cost": read_budget(value["cost"]), "paid": paid, "mark": _read_mark(value)}
+        return cls(name, **{**value, **read})
+
+
+_BOOLS = ("false", "true")
 
 
 class Question(NamedTuple):
-    """A question to a data set, and the requests that ask it, in order, but for those that were given up."""
+    """A question to a data set, and the requests that ask it, in order, but for those that were given up.
+
+    ``drawn`` is the number of the entry with which noisy answers are kept, until the answer is committed.
+    """
 
     dataset: str
     question: str
     requests: tuple[str, ...] = ()
+    drawn: int | None = None
 
     @property
     def key(self) -> str:
@@ -316,12 +346,13 @@ class Question(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f'{{"requests":[{",".join(map(quoted, self.requests))}]}}'
+        drawn = "null" if self.drawn is None else self.drawn
+        return f'{{"drawn":{drawn},"requests":[{",".join(map(quoted, self.requests))}]}}'
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Question:
         dataset, question = name.split("/")
-        return cls(dataset, question, tuple(value["requests"]))
+        return cls(dataset, question, tuple(value["requests"]), value.get("drawn"))
 
 
 KINDS: Mapping[str, type[Record]] = {

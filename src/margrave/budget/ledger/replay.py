@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from margrave.budget.ledger.journal import START, Entry, read_entry
-from margrave.budget.ledger.records import END, Asked, Grants, Pool, Record, View, decode
+from margrave.budget.ledger.journal import NO_MARK, START, Entry, read_entry
+from margrave.budget.ledger.records import END, Asked, Grants, Pool, Record, Tip, View, decode
 from margrave.budget.ledger.rules import apply
 from margrave.budget.ledger.store import MOST_PARTS, Session
 from margrave.budget.ledger.totals import alike
@@ -78,6 +78,8 @@ def _same(key: str, text: str, record: Record) -> bool:
         old = decode(key, text)
     except VerificationError:
         return False
+    if isinstance(old, Tip | Asked) and isinstance(record, Tip | Asked) and old.mark == NO_MARK:
+        return old == record._replace(mark=NO_MARK)
     if isinstance(old, Pool) and isinstance(record, Pool):
         return old._replace(spent=record.spent) == record and alike(old.spent, record.spent)
     if isinstance(old, Grants) and isinstance(record, Grants) and len(old.grants) == len(record.grants):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from margrave.budget.ledger import charges
-from margrave.budget.ledger.journal import START, Entry, canonical
+from margrave.budget.ledger import charges, questions
+from margrave.budget.ledger.journal import NO_MARK, START, Entry, canonical, is_public, next_mark
 from margrave.budget.ledger.limits import Filter, kept
-from margrave.budget.ledger.lookup import need_account, need_dataset, need_members, need_pool
+from margrave.budget.ledger.lookup import need_account, need_asked, need_dataset, need_members, need_pool
 from margrave.budget.ledger.records import (
     Account,
     DataSet,
@@ -30,10 +30,10 @@ from margrave.budget.units import ApproxDP, Budget
 from margrave.errors import RefusedError, UsageError
 
 
-def apply(view: View, entry: Entry, entry_hash: str) -> Tip:
+def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = None) -> Tip:
     """Let an entry have its effect, or raise the reason why it is refused, leaving the view to be thrown away.
 
-    Gives back where the ledger then stands.
+    Gives back where the ledger then stands. ``body_text`` is the canonical text of the body, where it is known.
     """
     tip = view.get(Tip)
     if (entry.kind == "open") != (tip is None):
@@ -43,7 +43,12 @@ def apply(view: View, entry: Entry, entry_hash: str) -> Tip:
     ledger = entry.body["ledger"] if tip is None else tip.ledger
     rules = _rules_of(entry, tip)
     _RULES[rules][entry.kind](view, entry.body, entry)
-    tip = Tip(ledger, entry.number, entry_hash, entry.time, rules)
+    mark = NO_MARK if tip is None else tip.mark
+    if is_public(entry):
+        mark = next_mark(mark, entry, body_text)
+    if entry.kind == "reserve":
+        view.put(need_asked(view, entry.body["request"])._replace(mark=mark))
+    tip = Tip(ledger, entry.number, entry_hash, entry.time, rules, mark)
     view.put(tip)
     return tip
 
@@ -268,7 +273,16 @@ _FIRST: Mapping[str, Rule] = {
     "commit": charges.commit,
     "void": charges.void,
 }
-_SECOND: Mapping[str, Rule] = {**_FIRST, "dataset": _kept(_dataset, "cap"), "grant": _kept(_grant, "amount")}
+_SECOND: Mapping[str, Rule] = {
+    **_FIRST,
+    "dataset": _kept(_dataset, "cap"),
+    "grant": _kept(_grant, "amount"),
+    "reserve": questions.reserve,
+    "drawn": questions.drawn,
+    "commit": questions.commit,
+    "failed": questions.failed,
+    "void": questions.void,
+}
 
 _RULES: Mapping[int, Mapping[str, Rule]] = {1: _FIRST, 2: _SECOND}
 """By the number of the rules, what each kind of entry does. What is there never changes: old journals stay right."""

@@ -47,13 +47,15 @@ MIGRATIONS: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {},
     # The last entry is kept with the rules that hold.
     {},
+    # Requests say who paid for the question, questions where their noisy answers are kept.
+    {},
 )
 """Version n of the schema is reached by the first n of these. They are only ever added to."""
 
 DROPPED = frozenset({"ledger_bundle"})
 """Tables of older versions that are gone once what they kept is made anew."""
 
-REMADE = 5
+REMADE = 6
 """What older versions of the schema kept beside the journal is made anew from it."""
 
 
@@ -152,8 +154,13 @@ class Session(ABC):
         """The entries to which there is an answer."""
         return {place // MOST_PARTS for (place,) in self.rows("SELECT place FROM ledger_answer")}
 
+    def forget(self, number: int) -> None:
+        """Drop what is kept with an entry."""
+        places = (number * MOST_PARTS, (number + 1) * MOST_PARTS)
+        self.write("DELETE FROM ledger_answer WHERE place >= ? AND place < ?", places)
+
     def append(self, row: Row, state: Sequence[str], answer: tuple[int, Content] | None = None) -> None:
-        """Add an entry, the records that it changes (key, value, key, value, …), and the answer that it commits."""
+        """Add an entry, the records that it changes (key, value, key, value, …), and what is to be kept with one."""
         self.write("INSERT INTO ledger_journal (number, entry, hash) VALUES (?, ?, ?)", row)
         self.write(_upsert(len(state) // 2), state)
         if answer is not None:

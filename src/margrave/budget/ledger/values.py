@@ -180,9 +180,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Charge:
-    """A request that was reserved at a ``time``.
+    """A request, and where the public journal stood, at which ``time``, when its question was first charged.
 
-    ``content`` is the stored answer, where the same was asked before: then nothing is charged.
+    ``content`` is the stored answer, where the same was answered before; ``drawn`` are the noisy answers, where they
+    were drawn and no answer is stored yet.
     """
 
     request: str
@@ -190,3 +191,4 @@ class Charge:
     head: Head
     time: str
     content: Content | None = field(default=None, repr=False)
+    drawn: Content | None = field(default=None, repr=False)

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from margrave.budget.accountant import epsilon_of
-from margrave.budget.ledger.journal import Entry
+from margrave.budget.ledger.journal import Entry, is_public
 from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.limits import kept
-from margrave.budget.ledger.lookup import need_dataset, need_members, need_pool
+from margrave.budget.ledger.lookup import need_account, need_asked, need_dataset, need_members, need_pool, payers
 from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_limit
 from margrave.budget.ledger.replay import chain
 from margrave.budget.ledger.totals import epsilon_at, fits, together, unit
@@ -63,8 +63,16 @@ def sentence(entry: Entry) -> str:
         case "reserve":
             named = f" ({body['title']})" if body["title"] else ""
             return (
-                f"{body['account']} asked {body['dataset']} {len(body['mechanisms'])} noisy questions{named} and was "
-                f"charged {brief(body['cost'])}, before the data was opened. Request {body['request']}."
+                f"{body['account']} asked {body['dataset']} {len(body['mechanisms'])} noisy questions{named} at a "
+                f"price of {brief(body['cost'])}, before the data was opened. Request {body['request']}."
+            )
+        case "drawn":
+            return f"Noisy answers to the request {body['request']} are kept as {body['answers'][:12]}…."
+        case "failed":
+            why = f" ({body['reason']})" if body["reason"] else ""
+            return (
+                f"The request {body['request']} failed{why}; data may have been touched, so its charge stays, and "
+                "asking again goes on with it."
             )
         case "commit":
             return f"The request {body['request']} was answered; its bundle is kept as {body['bundle'][:12]}…."
@@ -74,6 +82,31 @@ def sentence(entry: Entry) -> str:
                 "data may have been touched, so its charge stays" if body["charged"] else "its charge was given back"
             )
             return f"The request {body['request']} was given up{why}; {stays}."
+
+
+def told_to(ledger: Ledger, name: str) -> Iterator[tuple[int, Entry]]:
+    """What an account may be shown: what it and its organisation were granted, and what it asked.
+
+    Nothing of it depends on data. Entries are numbered as in the public journal.
+    """
+    with ledger.store.reading() as session:
+        names = payers(need_account(View(session.state), name))
+        mine: set[str] = set()
+        public = (entry for entry, _ in chain(session) if is_public(entry))
+        for number, entry in enumerate(public, start=1):
+            body = entry.body
+            match entry.kind:
+                case "account":
+                    shown = body["name"] in names
+                case "grant" | "end":
+                    shown = body["account"] in names
+                case "reserve":
+                    shown = body["account"] == name
+                    mine |= {body["request"]} if shown else set()
+                case _:
+                    shown = body.get("request") in mine
+            if shown:
+                yield number, entry
 
 
 def _registered(body: Mapping[str, Any]) -> str:
@@ -107,7 +140,11 @@ def notion_words(notion: Notion) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Statement:
-    """All that was ever released from the versions under one cap: for the public, naming no account."""
+    """All that was ever charged to the versions under one cap: for the public, naming no account.
+
+    Nothing in it depends on what became of a request once data was open: ``entries`` and ``hash`` are those of the
+    public journal.
+    """
 
     pool: Pool
     versions: tuple[DataSet, ...]
@@ -174,14 +211,14 @@ class Statement:
     def lines(self) -> Iterator[str]:
         """The statement as text."""
         names = ", ".join(one.name for one in self.versions)
-        yield f"# Releases from {self.pool.name}"
+        yield f"# Charged to {self.pool.name}"
         yield ""
         yield f"Versions about the same people: {names}."
         yield from notion_words(self.versions[0].notion)
         yield from self.composition()
         for number, one in enumerate(self.requests, start=1):
             yield ""
-            yield f"## {number}. {one['dataset']}, {one['time'][:10]}: {one['status']}, {brief(one['cost'])}"
+            yield f"## {number}. {one['dataset']}, {one['time'][:10]}: {brief(one['cost'])}"
             if one["title"]:
                 yield one["title"]
             for mechanism in one["mechanisms"]:
@@ -190,8 +227,6 @@ class Statement:
                 yield f"- {_fact_words(fact)}"
             for margin in one["exact"] if "disclosed" not in one else ():
                 yield f"- {_table(margin)}: exact, no noise: the same in all neighbours"
-            if one["release"]:
-                yield f"- the SHA-256 of its release.json is {one['release']}"
         yield ""
         yield f"Ledger {self.ledger}, {self.entries} entries, head {self.hash}."
 
@@ -230,31 +265,29 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         versions = tuple(need_dataset(view, one) for one in members.versions)
         pool, tip = need_pool(view, pool_name), view.get(Tip)
         assert tip is not None
-        reserved, releases, rules, early = [], {}, 1, 0
+        reserved, returned, rules = [], set(), 1
         for one, _ in chain(session):
             rules = one.body.get("rules", 1) if one.kind in ("open", "rules") else rules
             if one.kind == "reserve" and one.body["dataset"] in members.versions:
-                reserved.append(one)
-                early += rules == 1
-            elif one.kind == "commit":
-                releases[one.body["request"]] = one.body["release"]
-        requests = [_request_json(one, view.get(Asked, one.body["request"]), releases) for one in reserved]
-    return Statement(pool, versions, tuple(requests), tip.ledger, tip.number, tip.hash, early)
+                reserved.append((one, rules))
+            elif one.kind == "void" and not one.body["charged"]:
+                returned.add(one.body["request"])
+        asked = [(one, need_asked(view, one.body["request"]), rules) for one, rules in reserved]
+        charged = [(one, by, rules) for one, by, rules in asked if by.cap and by.id not in returned]
+    requests = [_request_json(one, by) for one, by, _ in charged]
+    early = sum(rules == 1 for _, _, rules in charged)
+    return Statement(pool, versions, tuple(requests), tip.ledger, *tip.mark, early)
 
 
-def _request_json(entry: Entry, asked: Asked | None, releases: Mapping[str, str]) -> dict[str, Any]:
-    assert asked is not None
+def _request_json(entry: Entry, asked: Asked) -> dict[str, Any]:
     body = entry.body
-    status = {"reserved": "charged, not answered", "committed": "released", "void": "given up"}[asked.status]
     return {
-        "entry": entry.number,
+        "entry": asked.mark[0],
         "time": entry.time,
         "dataset": body["dataset"],
         "title": body["title"],
-        "status": status,
         "cost": body["cost"],
         "mechanisms": body["mechanisms"],
         "exact": body["exact"],
         **({"disclosed": body["disclosed"]} if "disclosed" in body else {}),
-        "release": releases.get(asked.id),
     }
