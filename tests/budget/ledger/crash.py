@@ -41,6 +41,7 @@ WATCHED = (
     "publish/charging.py",
     "publish/drawn.py",
     "publish/writing.py",
+    "temporary.py",
     "pipeline.py",
     "measure/run.py",
 )

@@ -63,6 +63,6 @@ def test_a_server_that_goes_away_is_named_and_the_command_goes_on_afterwards(ser
         assert last > 5
     breaking.last = None
     with Ledger.open(url) as ledger:
-        assert verify(ledger).entries == 6
+        assert verify(ledger).entries == 7
         assert ledger.records(Pool)[0].spent.epsilon == 1
     assert logging.getLogger("psycopg").handlers  # otherwise its warnings would be printed beside the one line
