@@ -19,6 +19,9 @@ Seed = Annotated[
     str | None, typer.Option(help="For experiments only: repeatable noise, NOT PRIVATE.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ClockIsRight = Annotated[
+    bool, typer.Option("--clock-is-right", help="The clock is right, though unusually far ahead of the ledger.")
+]
 
 
 def parts(text: str) -> tuple[str, ...]:

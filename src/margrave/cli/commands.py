@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.arguments import AsJson, DataPath, Seed, SpecPath, parts
+from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPath, parts
 from margrave.cli.terminal import notice, print_frame, print_json, progress, watching
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def release(
     request: Annotated[
         str | None, typer.Option(help="An id of your own: a retry with it is never charged twice.", show_default=False)
     ] = None,
+    clock_is_right: ClockIsRight = False,
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
     ] = None,
@@ -62,9 +63,8 @@ def release(
     if to is not None:
         check_target(to)
     with progress("Measuring") as update:
-        out = _released(
-            spec, data, ledger, account=account, dataset=dataset, request=request, seed=seed, progress=update
-        )
+        charged = {"account": account, "dataset": dataset, "request": request}
+        out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
     with watching("Fitting") as told:
@@ -90,16 +90,16 @@ def release(
         print_frame(out.table(*margin), ", ".join(margin) or "total")
 
 
-def _released(spec: Path, data: str | None, url: str | None, **options: Any) -> Release:
+def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Release:
     """A release, charged to a ledger if one is named."""
     from margrave import pipeline
     from margrave.budget.ledger.ledger import opened
     from margrave.errors import UsageError
 
     if url is not None:
-        with opened(url) as ledger:
+        with opened(url, clock_is_right=clock_is_right) as ledger:
             return pipeline.release(spec, data, ledger=ledger, **options)
-    if any(options[name] is not None for name in ("account", "dataset", "request")):
+    if clock_is_right or any(options[name] is not None for name in ("account", "dataset", "request")):
         raise UsageError("an account, a data set or a request is charged to a ledger: name it with --ledger")
     return pipeline.release(spec, data, seed=options["seed"], progress=options["progress"])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.arguments import AsJson
+from margrave.cli.arguments import AsJson, ClockIsRight
 from margrave.cli.terminal import notice, print_json, print_table
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ DEFAULT = "ledger.db"
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Ledger]:
+def _opened(url: str, clock_is_right: bool = False) -> Iterator[Ledger]:
     from margrave.budget.ledger.ledger import opened
 
-    with opened(url) as ledger:
+    with opened(url, clock_is_right=clock_is_right) as ledger:
         yield ledger
 
 
@@ -93,6 +93,7 @@ def dataset(
         bool, typer.Option("--disjoint", help="Nobody in this version is in another: it has a cap of its own.")
     ] = False,
     event_delta: EventDelta = None,
+    clock_is_right: ClockIsRight = False,
     ledger: Url = DEFAULT,
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
@@ -100,7 +101,7 @@ def dataset(
     from margrave.publish.charging import notion_of
 
     notion = notion_of(Spec.load(spec))
-    with _opened(ledger) as found:
+    with _opened(ledger, clock_is_right) as found:
         found.register(
             name, notion, _budget(cap), most=_budget(most), disjoint=disjoint, event_delta=_delta(event_delta)
         )
@@ -114,10 +115,11 @@ def account(
     member_of: Annotated[
         str | None, typer.Option(help="The organisation from whose grants this analyst spends.", show_default=False)
     ] = None,
+    clock_is_right: ClockIsRight = False,
     ledger: Url = DEFAULT,
 ) -> None:
     """Add an analyst or an organisation."""
-    with _opened(ledger) as found:
+    with _opened(ledger, clock_is_right) as found:
         found.add_account(name, "organisation" if organisation else "analyst", organisation=member_of)
     typer.echo(f"{name} has an account.")
 
@@ -134,6 +136,7 @@ def grant(
     most: Most = None,
     end: Annotated[bool, typer.Option("--end", help="End the grants that there are, now.")] = False,
     event_delta: EventDelta = None,
+    clock_is_right: ClockIsRight = False,
     ledger: Url = DEFAULT,
 ) -> None:
     """Let an account spend on a data set; or, with --end, no longer."""
@@ -142,7 +145,7 @@ def grant(
     budget = _budget(amount)
     if (budget is None) != end:
         raise UsageError("say how much, such as epsilon=1, or --end; not both")
-    with _opened(ledger) as found:
+    with _opened(ledger, clock_is_right) as found:
         if budget is None:
             found.end_grant(account, name)
             typer.echo(f"The grant of {account} on {name} is ended.")
@@ -150,6 +153,29 @@ def grant(
         part = _delta(event_delta)
         found.grant(account, name, budget, starts=starts, expires=expires, most=_budget(most), event_delta=part)
     typer.echo(f"{account} may spend {budget} on {name}.")
+
+
+@app.command()
+def clock(
+    set_back: Annotated[
+        bool, typer.Option("--set-back", help="Date entries by the clock again, after one with too late a date.")
+    ] = False,
+    ledger: Url = DEFAULT,
+) -> None:
+    """Compare the clock with the last entry; with --set-back, go back to it. What had ended stays ended."""
+    from time import time_ns
+
+    from margrave.budget.ledger.clock import iso
+
+    with _opened(ledger) as found:
+        last = found.last_time
+        if set_back:
+            found.set_clock_back()
+            typer.echo(
+                f"The last entry was dated {last}. From here on entries are dated by the clock: {iso(time_ns())}."
+            )
+            return
+    typer.echo(f"The last entry is dated {last}. The clock stands at {iso(time_ns())}.")
 
 
 @app.command()

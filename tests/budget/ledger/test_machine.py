@@ -64,7 +64,8 @@ class Books(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.clock, self.numbers, self.open, self.known = Clock(), count(), [], {}
-        self.ledger = Ledger.create(type(self).place(), clock=self.clock)
+        self.ended = set()
+        self.ledger = Ledger.create(type(self).place(), clock=self.clock, clock_is_right=True)
         cap = UNITS[self.unit](Fraction(4))
         if isinstance(cap, ApproxDP):
             cap = ApproxDP(Fraction(4), Fraction(1, 10**6))
@@ -152,6 +153,28 @@ class Books(RuleBasedStateMachine):
     @rule(days=st.integers(1, 30))
     def expire(self, days):
         self.clock.forward(days=days)
+
+    @rule(days=st.integers(1, 500))
+    def date_wrongly(self, days):
+        """An entry by a clock that is ahead, and the way back."""
+        self.clock.forward(days=days)
+        self.ledger.add_account(f"account{next(self.numbers)}")
+        self.remember_what_ended()
+        self.clock.forward(days=-days)
+        self.ledger.set_clock_back()
+
+    @invariant()
+    def what_ended_stays_ended(self):
+        self.remember_what_ended()
+        assert self.ended == self.ended_now()
+
+    def remember_what_ended(self):
+        self.ended |= self.ended_now()
+
+    def ended_now(self):
+        """The grants that have ended by the time of the last entry."""
+        held, time = self.ledger.records(Grants), self.ledger.last_time
+        return {(one.key, at) for one in held for at, grant in enumerate(one.grants) if grant.ended(time)}
 
     @invariant()
     def spent_within_granted_within_cap(self):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import date
 from functools import lru_cache
 from time import gmtime, strftime
 
+from margrave.budget.ledger.records import Grants, Tip, View
 from margrave.errors import RefusedError
 
 Clock = Callable[[], int]
@@ -14,17 +16,60 @@ Clock = Callable[[], int]
 PATIENCE = 60 * 10**9
 """Clocks of several machines may differ by so many nanoseconds; one that stands further back is refused."""
 
+A_YEAR, LONG = 366, 60
+"""So many days ahead of the last entry a clock needs somebody to say that it is right: after a year in any case, and
+before only if a grant would end by it. A ledger that was not used for some weeks is nothing unusual."""
 
-def time_after(last: str | None, now: int) -> str:
+
+def time_of(kind: str, view: View, tip: Tip | None, now: int, sure: bool) -> str:
+    """The time of the next entry; refused if the clock must be wrong, or, unless somebody is sure, may well be."""
+    if tip is None or kind == "clock":
+        return iso(now)
+    if kind == "rules":  # it says nothing about now, and comes with an entry that does
+        return tip.time
+    time = _time_after(tip.time, now)
+    if not sure:
+        _check_ahead(view, tip.time, time)
+    return time
+
+
+def _time_after(last: str, now: int) -> str:
     """The time of an entry that follows one of a given time. It never runs back: that would revive what has expired."""
     text = iso(now)
-    if last is None or last <= text:
+    if last <= text:
         return text
     if last > iso(now + PATIENCE):
         raise RefusedError(
-            f"the clock stands at {text}, before the last entry of the ledger ({last}): set the clock right"
+            f"the clock stands at {text}, before the last entry of the ledger ({last}): set the clock right; if it is "
+            "the entry that has a wrong date, see 'margrave ledger clock'"
         )
     return last
+
+
+def _check_ahead(view: View, last: str, time: str) -> None:
+    days = _days(last, time)
+    ended = list(_ending(view, last, time)) if days > LONG else []
+    if days > A_YEAR or ended:
+        ends = f", and would end {', '.join(ended[:3])}{' and others' if ended[3:] else ''}" if ended else ""
+        raise RefusedError(
+            f"the clock stands at {time}, {days} days after the last entry of the ledger ({last}){ends}: nothing was "
+            "written. If the clock is right, say so with --clock-is-right (in Python: clock_is_right=True)"
+        )
+
+
+def _ending(view: View, last: str, time: str) -> Iterator[str]:
+    """The grants that an entry of this time would end, after one of another, in words."""
+    for held in view.every(Grants):
+        for one in held.grants:
+            if one.ended(time) and not one.ended(last):
+                yield f"the grant of {held.account} from {held.pool} (until {one.expires})"
+
+
+def _days(last: str, time: str) -> int:
+    """How many days lie between two times."""
+    if last[:10] == time[:10]:
+        return 0
+    return (date.fromisoformat(time[:10]) - date.fromisoformat(last[:10])).days
 
 
 def iso(moment: int) -> str:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from margrave.budget.ledger.charges import active_grants
-from margrave.budget.ledger.clock import Clock, time_after
+from margrave.budget.ledger.clock import Clock, time_of
 from margrave.budget.ledger.content import Content, digest_of
 from margrave.budget.ledger.earlier import drawn_answers, earlier, new_id, reserving, stored_answer
 from margrave.budget.ledger.journal import START, Entry, canonical, hash_of
@@ -54,21 +54,29 @@ _MOST_RECENT = 1000
 class Ledger:
     """A ledger in a store. Open one with `Ledger.open`, make one with `Ledger.create`."""
 
-    def __init__(self, store: Store, clock: Clock = time_ns) -> None:
+    def __init__(self, store: Store, clock: Clock = time_ns, clock_is_right: bool = False) -> None:
         self.store = store
         self._clock = clock
+        self._clock_is_right = clock_is_right
         self._fixed: dict[str, Record] = {}
         self._recent: dict[str, tuple[str, Record]] = {}
 
     @classmethod
-    def open(cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
-        """The ledger in a SQLite file (a path) or in a PostgreSQL database (``postgresql://…``)."""
-        return opened(url, wait=wait, clock=clock)
+    def open(
+        cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns, clock_is_right: bool = False
+    ) -> Ledger:
+        """The ledger in a SQLite file (a path) or in a PostgreSQL database (``postgresql://…``).
+
+        ``clock_is_right``: entries are dated by the clock also where it is unusually far ahead of the last one.
+        """
+        return opened(url, wait=wait, clock=clock, clock_is_right=clock_is_right)
 
     @classmethod
-    def create(cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
+    def create(
+        cls, url: str | Path, *, wait: float | None = None, clock: Clock = time_ns, clock_is_right: bool = False
+    ) -> Ledger:
         """A new, empty ledger."""
-        ledger = cls(open_store(url, create=True, wait=wait), clock)
+        ledger = cls(open_store(url, create=True, wait=wait), clock, clock_is_right)
         try:
             with ledger.store.made():
                 ledger.store.migrate(remake)
@@ -143,6 +151,10 @@ class Ledger:
         """End the grants of an account now. What was not spent can be granted anew."""
         self._write("end", {"account": account, "dataset": dataset})
 
+    def set_clock_back(self) -> None:
+        """Date entries by the clock again, after one with a wrong, later date. What had ended by then stays ended."""
+        self._write("clock", {})
+
     def reserve(self, request: Request) -> Charge:
         """Charge a request before any data is opened, or take it up where it was left.
 
@@ -166,7 +178,7 @@ class Ledger:
                 self._append(session, view, "reserve", body, text)
                 asked = need_asked(view, identity)
             else:
-                active_grants(view, account, data.pool, self._time(view))
+                active_grants(view, account, data.pool, self._time(view, "reserve"))
             return self._charge(session, view, asked)
 
     def keep(self, charge: Charge, answers: Content) -> Charge:
@@ -235,6 +247,12 @@ class Ledger:
         with self.store.reading() as session:
             tip = _tip(View(session.state))
             return Head(tip.ledger, *tip.mark)
+
+    @property
+    def last_time(self) -> str:
+        """The date of the last entry."""
+        with self.store.reading() as session:
+            return _tip(View(session.state)).time
 
     def entries(self) -> Iterator[tuple[Entry, str]]:
         """All entries with their hashes, each checked against the one before."""
@@ -355,7 +373,7 @@ class Ledger:
     ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
-        entry = Entry(number, self._time(view), kind, body, previous)
+        entry = Entry(number, self._time(view, kind), kind, body, previous)
         text = entry.text if body_text is None else entry.text_with(body_text)
         entry_hash = hash_of(text)
         after = apply(view, entry, entry_hash, body_text)
@@ -369,10 +387,9 @@ class Ledger:
         session.append((number, text, entry_hash), state, answer)
         return after
 
-    def _time(self, view: View) -> str:
+    def _time(self, view: View, kind: str) -> str:
         """The time of an entry that is written now."""
-        tip = view.get(Tip)
-        return time_after(tip.time if tip else None, self._clock())
+        return time_of(kind, view, view.get(Tip), self._clock(), self._clock_is_right)
 
 
 def _kept(limit: Budget | None, events: Fraction) -> Budget | None:
@@ -391,9 +408,11 @@ def _tip(view: View) -> Tip:
     return found
 
 
-def opened(url: str | Path, *, wait: float | None = None, clock: Clock = time_ns) -> Ledger:
+def opened(
+    url: str | Path, *, wait: float | None = None, clock: Clock = time_ns, clock_is_right: bool = False
+) -> Ledger:
     """The ledger at a path or URL."""
-    ledger = Ledger(open_store(url, wait=wait), clock)
+    ledger = Ledger(open_store(url, wait=wait), clock, clock_is_right)
     try:
         ledger.store.check_schema(remake)
     except BaseException:

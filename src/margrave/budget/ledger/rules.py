@@ -38,7 +38,7 @@ def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = Non
     tip = view.get(Tip)
     if (entry.kind == "open") != (tip is None):
         raise UsageError("a ledger is opened once, by its first entry")
-    if tip is not None and entry.time < tip.time:
+    if tip is not None and entry.time < tip.time and entry.kind != "clock":
         raise RefusedError(f"entry {entry.number} is dated before the entry that it follows")
     ledger = entry.body["ledger"] if tip is None else tip.ledger
     rules = _rules_of(entry, tip)
@@ -260,6 +260,23 @@ def _ended(grant: Grant, time: str) -> Grant:
     return grant if grant.ended(time) else grant._replace(starts=min(grant.starts, time), expires=time)
 
 
+def _clock(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    """Time goes on from here, before the last entry, whose date was wrong. What had ended by then stays ended."""
+    tip = view.get(Tip)
+    if tip is None or entry.time >= tip.time:
+        raise RefusedError("the last entry is not dated after now: there is nothing to set back")
+    for held in view.every(Grants):
+        view.put(held._replace(grants=tuple(_set_back(one, tip.time, entry.time) for one in held.grants)))
+
+
+def _set_back(grant: Grant, wrong: str, right: str) -> Grant:
+    """A grant once time was set back. One that was to hold from when it was entered, wrongly dated, holds from now."""
+    if grant.ended(wrong):
+        return _ended(grant, right)
+    at_once = len(grant.starts) == len(right)
+    return grant._replace(starts=min(grant.starts, right)) if at_once else grant
+
+
 Rule = Callable[[View, Mapping[str, Any], Entry], None]
 
 _FIRST: Mapping[str, Rule] = {
@@ -277,6 +294,7 @@ _SECOND: Mapping[str, Rule] = {
     **_FIRST,
     "dataset": _kept(_dataset, "cap"),
     "grant": _kept(_grant, "amount"),
+    "clock": _clock,
     "reserve": questions.reserve,
     "drawn": questions.drawn,
     "commit": questions.commit,

@@ -50,6 +50,8 @@ def sentence(entry: Entry) -> str:
             return f"The ledger {body['ledger']} was opened."
         case "rules":
             return f"From here on rules {body['rules']} hold; earlier entries are judged by those of their time."
+        case "clock":
+            return "The clock was set back: earlier entries have too late a date. What had ended by then stays ended."
         case "dataset":
             return _registered(body)
         case "account":
