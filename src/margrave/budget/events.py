@@ -51,12 +51,14 @@ class Protection:
 
     ``neighbours``: two data sets are neighbours when one unit is added or removed, or replaced by another.
     ``sensitive``: if not empty, when one unit takes other values of these attributes, everything else staying the same.
-    ``records``: a unit owns at most this many records.
+    ``records``: a unit owns at most this many records. ``counted``: each row of the data stands for as many records as
+    a column of it says, and the unit is one of these, not the row.
     """
 
     neighbours: Neighbours = "add-remove"
     sensitive: Margin = ()
     records: int = 1
+    counted: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", tuple(self.sensitive))
@@ -64,6 +66,8 @@ class Protection:
             raise UsageError(f"neighbours must be 'add-remove' or 'replace', not {self.neighbours!r}")
         if self.records < 1:
             raise UsageError(f"a unit must own at least one record, not {self.records}")
+        if self.counted and self.records > 1:
+            raise UsageError("where rows stand for counted records, a unit is one record")
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,12 @@ def init(ledger: Url = DEFAULT) -> None:
 @app.command()
 def dataset(
     name: Versioned,
-    spec: Annotated[Path, typer.Option(help="A spec: its unit, neighbours and public facts are fixed.")],
+    spec: Annotated[
+        Path | None,
+        typer.Option(
+            help="A spec: its unit, column of counts, neighbours and public facts are fixed.", show_default=False
+        ),
+    ] = None,
     cap: Annotated[
         str | None, typer.Option(help="All that may ever be spent: epsilon=3, or rho=0.5.", show_default=False)
     ] = None,
@@ -94,16 +99,39 @@ def dataset(
     ] = False,
     event_delta: EventDelta = None,
     clock_is_right: ClockIsRight = False,
+    count: Annotated[
+        str | None,
+        typer.Option(
+            help="Of one that is registered since before 0.2: the column that says how many records a row stands for.",
+            show_default=False,
+        ),
+    ] = None,
     ledger: Url = DEFAULT,
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
+    from margrave.design.checks import check_spec
     from margrave.design.spec import Spec
+    from margrave.errors import UsageError
     from margrave.publish.charging import notion_of
 
-    notion = notion_of(Spec.load(spec))
+    if (spec is None) == (count is None) or (count is not None and (cap or most or disjoint or event_delta)):
+        raise UsageError("give a spec, to register a data set, or --count alone, to declare it of an older one")
+    if count is not None:
+        with _opened(ledger, clock_is_right) as found:
+            found.declare_count(name, count)
+        typer.echo(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
+        return
+    assert spec is not None
+    loaded = Spec.load(spec)
+    check_spec(loaded)
     with _opened(ledger, clock_is_right) as found:
         found.register(
-            name, notion, _budget(cap), most=_budget(most), disjoint=disjoint, event_delta=_delta(event_delta)
+            name,
+            notion_of(loaded),
+            _budget(cap),
+            most=_budget(most),
+            disjoint=disjoint,
+            event_delta=_delta(event_delta),
         )
     typer.echo(f"{name} is registered.")
 

@@ -7,7 +7,7 @@ from math import prod
 
 from margrave.budget.units import ZCDP, amount
 from margrave.design.accuracy import effective
-from margrave.design.facts.declared import check_declared
+from margrave.design.facts.declared import check_declared, is_given
 from margrave.design.plan import MOST_RECORDS, Plan, known_margins, protection_of
 from margrave.design.spec import Spec
 from margrave.errors import RefusedError
@@ -20,6 +20,7 @@ def check_spec(spec: Spec) -> None:
     """Refuse a spec under which it is not clear what is protected, or what is published."""
     check_declared(spec)
     _check_sensitive(spec)
+    _check_counted(spec)
 
 
 def _check_sensitive(spec: Spec) -> None:
@@ -31,6 +32,22 @@ def _check_sensitive(spec: Spec) -> None:
                     f"release.sensitive: {entry.name!r} determines {other!r}, so protecting only one of them protects "
                     "neither: declare both sensitive, or none"
                 )
+
+
+def _check_counted(spec: Spec) -> None:
+    """Exact counts of counted records are sums of a column, which nobody may have meant to publish."""
+    data = spec.data
+    if data is None or data.count is None or data.count_public or not data.confidential:
+        return
+    reason = "release.sensitive" if spec.sensitive else 'privacy.neighbours = "replace"'
+    if spec.public:
+        reason = "release.public"
+    if spec.sensitive or (spec.neighbours == "replace" and not spec.public) or (spec.public and not is_given(spec)):
+        raise RefusedError(
+            f"data.count: with {reason}, sums of the column {data.count!r} would be published exactly. Write count = "
+            f'{{ column = "{data.count}", public = true }} if it holds numbers of records that are public so far, or '
+            f"leave out {reason}"
+        )
 
 
 def check_overflow(plan: Plan) -> None:

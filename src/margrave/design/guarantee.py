@@ -89,7 +89,7 @@ class Guarantee:
 
     def words(self) -> tuple[str, ...]:
         """Sentences for people."""
-        found = [f"The release satisfies {self._formal()}.", self._neighbours(), self._plainly()]
+        found = [f"The release satisfies {self._formal()}.", self._neighbours() + self._counted(), self._plainly()]
         if self.induced is not None:
             found += [_STEPS[self.induced], _COMPOSITION]
         together = "; ".join(f"{size} together: {approximate(budget)}" for size, budget in self.groups.items())
@@ -129,6 +129,14 @@ class Guarantee:
                 "many there are."
             )
         return f"Protected is everything about {self.unit}, also whether it is in the data at all."
+
+    def _counted(self) -> str:
+        if not self.protection.counted:
+            return ""
+        return (
+            " Each row of the data stands for a number of records that is counted in it, and one such record is "
+            "protected: what is true of a whole row, such as that number, is not."
+        )
 
     def _plainly(self) -> str:
         """What the most knowing attacker can learn: that others keep their secrets is no protection."""

@@ -287,7 +287,7 @@ def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding
 
 def protection_of(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
     sensitive = spec.sensitive if encoding is None else encoding.margin(spec.sensitive)
-    return Protection(spec.neighbours, sensitive, spec.records_per_unit)
+    return Protection(spec.neighbours, sensitive, spec.records_per_unit, spec.counted is not None)
 
 
 def given_facts(plan: Plan) -> tuple[dict[Margin, Array], dict[Codes, int]]:

@@ -92,6 +92,8 @@ class Spec:
             raise UsageError("a spec has an induced neighbour relation exactly when it has public facts")
         if self.public and self.sensitive:
             raise UsageError("a spec cannot have both public facts and sensitive attributes")
+        if self.counted is not None and self.counted in self.domain.names:
+            raise UsageError(f"{self.counted!r} is an attribute; the column of counts cannot be one")
         self._check_words()
         self._check_names()
         for _, text in contradictions(self.domain, self.public, self.structural_zeros):
@@ -165,6 +167,11 @@ class Spec:
     def records_per_unit(self) -> int:
         """How many records one protected unit may own."""
         return 1 if self.data is None or self.data.unit is None else self.data.unit.max_records
+
+    @property
+    def counted(self) -> str | None:
+        """The column that says how many records a row stands for; None where each row is one record."""
+        return None if self.data is None else self.data.count
 
     @cached_property
     def structural_zeros(self) -> tuple[Pattern, ...]:

@@ -32,6 +32,7 @@ from margrave.design.toml import quote
 from margrave.design.workload import MOST_TABLES, Pattern, PublicFact, Wanted, count_margins
 from margrave.errors import UsageError
 
+COUNT_KEYS = ("column", "public")
 DATA_KEYS = ("source", "count", "confidential", "unit")
 UNIT_KEYS = ("column", "max_records")
 RELEASE_KEYS = (
@@ -59,7 +60,8 @@ class DataSection:
     """Where the data is. Never published.
 
     ``source`` is a path, a glob or a URL as written; ``base`` the folder that relative paths start from.
-    ``count`` is the column that holds the number of records where the file is already tabulated.
+    ``count`` is the column that holds the number of records where the file is already tabulated. ``count_public``:
+    sums of it may be published exactly, as everything is whose protection is given up.
     """
 
     source: str | None = field(default=None, repr=False)
@@ -67,6 +69,13 @@ class DataSection:
     confidential: bool = True
     unit: Unit | None = None
     base: Path | None = field(default=None, compare=False, repr=False)
+    count_public: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.unit is not None:
+            raise UsageError("a file that is already tabulated has no units: leave out count or unit")
+        if self.count_public and self.count is None:
+            raise UsageError("no column of counts is named that could be public")
 
     @property
     def location(self) -> str | None:
@@ -101,14 +110,27 @@ class PrivacySection:
 
 def read_data(node: Node, names: Names, base: Path | None) -> DataSection:
     keys = node.table(DATA_KEYS)
-    count = _text(keys, "count")
+    count, public = _read_count(keys["count"]) if "count" in keys else (None, False)
     if count is not None and count in names.values:
         keys["count"].problem(f"{count!r} is an attribute; the column of counts cannot be one")
     if "count" in keys and "unit" in keys:
         keys["unit"].problem("contradicts count: a file that is already tabulated has no units; leave one of them out")
     confidential = keys["confidential"].flag() if "confidential" in keys else True
     unit = _read_unit(keys["unit"]) if "unit" in keys else None
-    return DataSection(_text(keys, "source"), count, confidential is not False, unit, base)
+    source = _text(keys, "source")
+    return DataSection(source, count, confidential is not False, unit if count is None else None, base, public)
+
+
+def _read_count(node: Node) -> tuple[str | None, bool]:
+    """The column of counts, and whether its sums are public."""
+    if not isinstance(node.value, Mapping):
+        return node.text(), False
+    keys = node.table(COUNT_KEYS)
+    if "column" not in keys:
+        node.needs(keys, "column, the name of the column of counts")
+    column = _text(keys, "column")
+    public = keys["public"].flag() if "public" in keys else False
+    return column, public is True and column is not None
 
 
 def _read_unit(node: Node) -> Unit | None:

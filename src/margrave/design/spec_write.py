@@ -56,7 +56,7 @@ def _data(spec: Spec) -> dict[str, object]:
     unit = data.unit
     written: dict[str, object | None] = {
         "source": data.source,
-        "count": data.count,
+        "count": {"column": data.count, "public": True} if data.count_public else data.count,
         "confidential": data.confidential,
         "unit": None if unit is None else {"column": unit.column, "max_records": unit.max_records},
     }

@@ -39,14 +39,21 @@ def notion_of(spec: Spec) -> Notion:
         for fact, text in zip(spec.public, declared.get("public", ()), strict=True)
     ]
     unit = None if spec.data is None or spec.data.unit is None else spec.data.unit.column
-    return Notion(unit, spec.records_per_unit, spec.neighbours, spec.sensitive, tuple(facts), spec.induced)
+    protected = unit, spec.records_per_unit, spec.neighbours, spec.sensitive
+    return Notion(*protected, tuple(facts), spec.induced, spec.counted)
 
 
 def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | None = None) -> Request:
     """What a plan asks of a data set. Two plans ask the same when their bundles could be the same."""
     events = tuple(measurement_json(one) for one in plan.measurements)
-    count = None if plan.spec.data is None else plan.spec.data.count
-    asked = {"spec": plan.spec.public_dict(), "plan": plan_json(plan), "events": events, "count": count}
+    # The column says already that rows are counted: so a question has the same name as before plans said so, too.
+    uncounted = replace(plan, protection=replace(plan.protection, counted=False))
+    asked = {
+        "spec": plan.spec.public_dict(),
+        "plan": plan_json(uncounted),
+        "events": events,
+        "count": plan.spec.counted,
+    }
     return Request(
         dataset=dataset,
         account=account,

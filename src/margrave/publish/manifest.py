@@ -222,13 +222,13 @@ def _digest(value: Mapping[str, Any]) -> str:
 
 def guarantee_json(plan: Plan) -> dict[str, Any]:
     """What a release by this plan guarantees, in numbers and in words. All of it follows from the events."""
-    guarantee = plan.promise
+    guarantee, counted = plan.promise, plan.protection.counted
     return {
         "cost": plan.cost.as_dict(),
         "guarantee": plan.guarantee.as_dict(),
         "groups": {str(size): budget.as_dict() for size, budget in guarantee.groups.items()},
         "neighbours": plan.protection.neighbours,
-        "unit": {"records": plan.protection.records, "words": guarantee.unit},
+        "unit": {"records": plan.protection.records, "words": guarantee.unit, **({"counted": True} if counted else {})},
         "words": list(guarantee.words()),
     }
 
@@ -244,6 +244,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "neighbours": protection.neighbours,
             "sensitive": list(protection.sensitive),
             "records_per_unit": protection.records,
+            **({"counted": True} if protection.counted else {}),
         },
     }
 
@@ -260,6 +261,7 @@ def plan_from_json(spec: Spec, value: Mapping[str, Any], events: Sequence[Mappin
             protection["neighbours"],
             tuple(_is(name, str) for name in _is(protection["sensitive"], list)),
             _is(protection["records_per_unit"], int),
+            _is(protection.get("counted", False), bool),
         ),
         exact=tuple(tuple(_is(name, str) for name in _is(margin, list)) for margin in value["exact"]),
         encoding=encoding,

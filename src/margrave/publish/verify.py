@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 _CLOSE = 1e-6
 _PRICED_BY_RECORDS = "margrave 0.1.0"
 """What made bundles whose single public cells are priced by the number of records in a move: never too low."""
+_UNNAMED = "*"
+"""Stands for a column that is not public; no attribute has this name."""
 _ROOM = Fraction(1, 10**6)
 
 Progress = Callable[[int, int | None], None]
@@ -142,7 +144,9 @@ def _check_guarantee(bundle: Bundle) -> None:
 
 
 def _with_units(plan: Plan) -> Plan:
-    """The plan with units of as many records as it protects: its spec has lost its [data], which named them."""
+    """The plan with units of as many records as it protects, or rows of counted ones: its spec has lost its [data]."""
+    if plan.protection.counted:
+        return replace(plan, spec=replace(plan.spec, data=DataSection(count=_UNNAMED, count_public=True)))
     if plan.protection.records == 1:
         return plan
     return replace(plan, spec=replace(plan.spec, data=DataSection(unit=Unit("unit", plan.protection.records))))

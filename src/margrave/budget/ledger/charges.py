@@ -42,7 +42,31 @@ def charge_cap(view: View, data: DataSet, cost: Budget) -> None:
     spent = pool.spent.plus(cost)
     if not fits(spent, pool.cap):
         raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
-    view.put(Pool(pool.name, pool.cap, spent))
+    view.put(pool._replace(spent=spent))
+
+
+def tell_rows(view: View, data: DataSet, column: str | None) -> None:
+    """Note what a row of a data set stands for, by a request that weighs rows by a column, or by none."""
+    pool = need_pool(view, data.pool)
+    counted = rows_of(pool, data.name, column)
+    if counted != pool.counted:
+        view.put(pool._replace(counted=counted))
+
+
+def rows_of(pool: Pool, dataset: str, column: str | None) -> str:
+    """What a row stands for once a request has weighed rows by a column, or not: from then on it is told."""
+    if pool.counted == (column or "") or (pool.counted is None and column is None):
+        return column or ""
+    if pool.counted is None:
+        raise RefusedError(
+            f"nothing says yet that rows of {dataset} stand for counted records: if its column {column!r} is their "
+            f"number, declare it once, 'margrave ledger dataset {dataset} --count {column}'"
+        )
+    there = "stands for as many records as a column says that the request does not name" if pool.counted else "is one"
+    raise RefusedError(
+        f"{dataset} is registered with another notion of privacy: there each row {there}"
+        + ("" if pool.counted else f" record, and the request takes it for as many as its column {column!r} says")
+    )
 
 
 def active_grants(view: View, account: Account, pool: str, time: str) -> list[tuple[str, Grants, int]]:
@@ -142,7 +166,7 @@ def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
 
 def refund_cap(view: View, name: str, cost: Budget) -> None:
     pool = need_pool(view, name)
-    view.put(Pool(pool.name, pool.cap, pool.spent.minus(cost)))
+    view.put(pool._replace(spent=pool.spent.minus(cost)))
 
 
 def refund_grant(view: View, pool: str, payer: str, index: int, cost: Budget) -> None:

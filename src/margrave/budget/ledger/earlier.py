@@ -60,6 +60,7 @@ def reserving(request: Request, identity: str) -> dict[str, Any]:
         "account": request.account,
         "question": request.question,
         "cost": budget_json(request.cost),
+        "count": request.notion.count,
         "title": request.title,
         "mechanisms": list(request.mechanisms),
         "exact": [list(margin) for margin in request.exact],

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from margrave.errors import VerificationError
 
-KINDS = ("open", "rules", "clock", "dataset", "account", "grant", "end", "reserve", "drawn", "commit", "failed", "void")
+KINDS = (
+    "open", "rules", "clock", "dataset", "count", "account", "grant", "end",
+    "reserve", "drawn", "commit", "failed", "void",
+)  # fmt: skip
 START = "0" * 64
 """What stands for the hash of the entry before the first."""
 

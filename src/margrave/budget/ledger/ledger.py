@@ -11,7 +11,7 @@ from time import time_ns
 from types import TracebackType
 from typing import Any, Self
 
-from margrave.budget.ledger.charges import active_grants
+from margrave.budget.ledger.charges import active_grants, rows_of
 from margrave.budget.ledger.clock import Clock, time_of
 from margrave.budget.ledger.content import Content, digest_of
 from margrave.budget.ledger.earlier import drawn_answers, earlier, new_id, reserving, stored_answer
@@ -23,6 +23,7 @@ from margrave.budget.ledger.lookup import (
     need_account,
     need_asked,
     need_dataset,
+    need_pool,
     need_question,
     need_reserved,
     payers,
@@ -119,8 +120,17 @@ class Ledger:
         ``event_delta`` is the part of the δ of a cap that requests with a δ of their own may have together.
         """
         named = dataset if isinstance(dataset, DataSetName) else DataSetName.parse(dataset)
-        body = {"name": named.name, "version": named.version, "notion": notion.to_json(), "disjoint": disjoint}
+        told = notion.to_json() | {"count": notion.count}
+        body = {"name": named.name, "version": named.version, "notion": told, "disjoint": disjoint}
         self._write("dataset", {**body, "cap": budget_json(_kept(cap, event_delta)), "most": budget_json(most)})
+
+    def declare_count(self, dataset: str, column: str) -> None:
+        """Say, once, that each row stands for as many records as a column says: one of these is what is protected.
+
+        It is about all versions under the cap. Only of data sets that were registered before this was asked for, and
+        from which nothing was charged since: for those a row is one record.
+        """
+        self._write("count", {"dataset": dataset, "column": column})
 
     def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
         """Add an analyst, perhaps as a member of an organisation, or an organisation."""
@@ -168,7 +178,9 @@ class Ledger:
         with self.store.writing() as session:
             view = self._view(session, expected)
             data, account = need_dataset(view, body["dataset"]), need_account(view, request.account)
-            different = data.notion.difference(request.notion)
+            pool = need_pool(view, data.pool)
+            rows_of(pool, data.name, request.notion.count)
+            different = pool.notion(data).difference(request.notion)
             if different is not None:
                 raise RefusedError(
                     f"{data.name} is registered with another notion of privacy. They differ in {different}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from margrave.budget.ledger.charges import charge_cap, pay, refund_cap, refund_grant
+from margrave.budget.ledger.charges import charge_cap, pay, refund_cap, refund_grant, tell_rows
 from margrave.budget.ledger.journal import Entry
 from margrave.budget.ledger.lookup import (
     answered,
@@ -32,6 +32,8 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     cost, request, question = read_budget(body["cost"]), body["request"], body["question"]
     if view.get(Asked, request) is not None:
         raise RefusedError(f"the request {request} was made before")
+    if "count" in body:  # the first entries under these rules do not say how rows are weighed
+        tell_rows(view, data, body["count"])
     asking = requests(view, data.name, question)
     before = [one for one in asking if no_more(cost, one.cost)]
     first, new = answered(asking), not any(one.cap for one in before)

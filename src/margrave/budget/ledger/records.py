@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -133,7 +133,10 @@ def _read_mark(value: Mapping[str, Any]) -> Mark:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A registered version of a data set. It never changes. ``pool`` names the cap that it spends from."""
+    """A registered version of a data set. It never changes. ``pool`` names the cap that it spends from.
+
+    ``notion`` is whom it was registered to protect: `Pool.notion` knows what was declared later.
+    """
 
     name: str
     pool: str
@@ -156,11 +159,20 @@ class DataSet:
 
 
 class Pool(NamedTuple):
-    """A cap, the versions that share it, and what was spent from it, by all accounts together."""
+    """A cap, the versions that share it, and what was spent from it, by all accounts together.
+
+    ``counted`` is the column that says how many records a row of them stands for. It is empty where each row is one
+    record, and None where nobody has told: of data sets that were registered before this was asked.
+    """
 
     name: str
     cap: Budget
     spent: Totals = Totals()
+    counted: str | None = None
+
+    def notion(self, data: DataSet) -> Notion:
+        """Whom one of the versions protects."""
+        return replace(data.notion, count=self.counted) if self.counted else data.notion
 
     @property
     def key(self) -> str:
@@ -168,11 +180,12 @@ class Pool(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f'{{"cap":{budget_text(self.cap)},"name":{quoted(self.name)},"spent":{self.spent.text}}}'
+        counted = "" if self.counted is None else f'"counted":{quoted(self.counted)},'
+        return f'{{"cap":{budget_text(self.cap)},{counted}"name":{quoted(self.name)},"spent":{self.spent.text}}}'
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Pool:
-        return cls(name, read_limit(value["cap"]), Totals.from_json(value["spent"]))
+        return cls(name, read_limit(value["cap"]), Totals.from_json(value["spent"]), value.get("counted"))
 
 
 @dataclass(frozen=True)

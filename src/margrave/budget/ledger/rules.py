@@ -145,7 +145,8 @@ def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
         if cap is None:
             raise UsageError(f"{full} is the first version under its cap: say how much may be spent in all")
         members = Members(pool)
-        view.put(Pool(pool, cap))
+        told = "count" in body["notion"]
+        view.put(Pool(pool, cap, counted=(notion.count or "") if told else None))
     else:
         _check_shared(view, members, notion, cap, full)
     if most is not None:
@@ -163,9 +164,23 @@ def _check_shared(view: View, members: Members, notion: Notion, cap: Budget | No
             f"{full} shares the cap of {first.name}, {shared}: leave the cap out, or declare the version to be about "
             "disjoint people"
         )
-    different = first.notion.difference(notion)
+    different = need_pool(view, members.pool).notion(first).difference(notion)
     if different is not None:
         raise RefusedError(f"{full} cannot share the cap of {first.name}: they differ in {different}")
+
+
+def _count(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    """Rows of all versions under a cap stand for as many records as a column says: told once, if nothing else was."""
+    data = need_dataset(view, body["dataset"])
+    pool = need_pool(view, data.pool)
+    if pool.counted is not None:
+        there = f"stands for as many records as its column {pool.counted!r} says" if pool.counted else "is one record"
+        raise RefusedError(
+            f"each row of {data.name} {there}: it was registered so, or charged so, and people were promised "
+            "protection on that ground. Register what has another meaning under another name"
+        )
+    pool = pool._replace(counted=replace(data.notion, count=body["column"]).count)
+    view.put(pool)
 
 
 def _account(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -222,7 +237,8 @@ def _check_unit(view: View, pool: str, budget: Budget, what: str) -> None:
 def _check_promises(view: View, pool: str, time: str) -> None:
     """All that was granted at first hand can be spent: grants together stay within the cap."""
     total, delta = promised(view, pool, time)
-    _, cap, spent = need_pool(view, pool)
+    found = need_pool(view, pool)
+    cap, spent = found.cap, found.spent
     if isinstance(cap, Filter) and not fits(spent, cap):
         raise RefusedError(f"what was charged to {pool} is beyond its cap ({cap}): nothing more can be granted")
     if total > amount(cap) or (isinstance(cap, ApproxDP) and delta > cap.delta):
@@ -293,6 +309,7 @@ _FIRST: Mapping[str, Rule] = {
 _SECOND: Mapping[str, Rule] = {
     **_FIRST,
     "dataset": _kept(_dataset, "cap"),
+    "count": _count,
     "grant": _kept(_grant, "amount"),
     "clock": _clock,
     "reserve": questions.reserve,

@@ -53,7 +53,8 @@ class Notion:
 
     A unit owns at most ``records`` records, found by ``unit``, a column, or is one record where that is None.
     ``sensitive``: if not empty, only these attributes are protected. ``facts`` are the public facts, each as canonical
-    JSON with the attributes that it speaks of; ``induced`` says how neighbours follow from them.
+    JSON with the attributes that it speaks of; ``induced`` says how neighbours follow from them. ``count``: the column
+    that says how many records a row stands for; None where each row is one.
     """
 
     unit: str | None = None
@@ -62,6 +63,7 @@ class Notion:
     sensitive: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     induced: str | None = None
+    count: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", tuple(self.sensitive))
@@ -72,9 +74,13 @@ class Notion:
             raise UsageError(f"a unit owns at least one record, and a known number at most, not {self.records!r}")
         if bool(self.facts) != (self.induced is not None):
             raise UsageError("there is an induced neighbour relation exactly where there are public facts")
+        if self.count is not None and (not isinstance(self.count, str) or not self.count.strip()):
+            raise UsageError("a column of counts has a name")
+        if self.count is not None and self.unit is not None:
+            raise UsageError("rows that stand for counted records have no units")
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        found = {
             "unit": self.unit,
             "records": self.records,
             "neighbours": self.neighbours,
@@ -82,6 +88,7 @@ class Notion:
             "facts": list(self.facts),
             "induced": self.induced,
         }
+        return found if self.count is None else found | {"count": self.count}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Notion:
@@ -93,9 +100,9 @@ class Notion:
         if self == other:
             return None
         mine, theirs = self.to_json(), other.to_json()
-        for name in mine:
-            if mine[name] != theirs[name]:
-                return f"{_CALLED[name]}: {_said(mine[name])} there, {_said(theirs[name])} here"
+        for name, called in _CALLED.items():
+            if mine.get(name) != theirs.get(name):
+                return f"{called}: {_said(mine.get(name))} there, {_said(theirs.get(name))} here"
         return None
 
 
@@ -106,6 +113,7 @@ _CALLED = {
     "sensitive": "the sensitive attributes",
     "facts": "the public facts",
     "induced": "the induced neighbours",
+    "count": "the column that says how many records a row stands for",
 }
 
 

@@ -54,6 +54,11 @@ def sentence(entry: Entry) -> str:
             return "The clock was set back: earlier entries have too late a date. What had ended by then stays ended."
         case "dataset":
             return _registered(body)
+        case "count":
+            column = body["column"]
+            return (
+                f"Each row of {body['dataset']} was declared to stand for as many records as its column {column} says."
+            )
         case "account":
             kind = "the organisation" if body["type"] == "organisation" else "the analyst"
             member = f", a member of {body['organisation']}," if body["organisation"] else ""
@@ -126,7 +131,7 @@ def _granted(body: Mapping[str, Any]) -> str:
 
 
 def notion_words(notion: Notion) -> Iterator[str]:
-    """Whom a data set protects, in sentences. The unit's column is not named: it is not public."""
+    """Whom a data set protects, in sentences. Columns of units and counts are not named: they are not public."""
     unit = "one record" if notion.unit is None else f"one unit, which owns at most {notion.records} records"
     if notion.sensitive:
         yield f"Protected: the value of {', '.join(notion.sensitive)} in {unit}, and nothing else."
@@ -134,6 +139,8 @@ def notion_words(notion: Notion) -> Iterator[str]:
         yield f"Protected: everything about {unit}, as if another had taken its place; not how many there are."
     else:
         yield f"Protected: everything about {unit}, also whether it is in the data."
+    if notion.count is not None:
+        yield "Each row stands for as many records as are counted in it, and one record is protected, not a row."
     if notion.facts:
         yield f"Held exact, and not protected (neighbours are induced, {notion.induced}): {'; '.join(notion.facts)}."
     else:
@@ -158,8 +165,10 @@ class Statement:
     """How many of the requests were accepted by the first rules, which are right for requests fixed beforehand."""
 
     def to_json(self) -> dict[str, Any]:
-        notion = self.versions[0].notion
-        unit = {"records": notion.records, "words": "one record" if notion.unit is None else "one unit"}
+        notion = self.pool.notion(self.versions[0])
+        unit: dict[str, Any] = {"records": notion.records, "words": "one record" if notion.unit is None else "one unit"}
+        if notion.count is not None:
+            unit["counted"] = True
         return {
             "dataset": self.pool.name,
             "versions": [one.name for one in self.versions],
@@ -216,7 +225,7 @@ class Statement:
         yield f"# Charged to {self.pool.name}"
         yield ""
         yield f"Versions about the same people: {names}."
-        yield from notion_words(self.versions[0].notion)
+        yield from notion_words(self.pool.notion(self.versions[0]))
         yield from self.composition()
         for number, one in enumerate(self.requests, start=1):
             yield ""
