@@ -58,8 +58,9 @@ def release(
 
     ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation; by default what the spec names.
     ``ledger``: where to charge it, to which ``account`` and for which registered ``dataset`` (``name@version``; may be
-    left out if there is only one). What was released before comes back unchanged and free. After an interruption, the
-    same ``request`` (any name of your own; by default the same plan) goes on without a second charge.
+    left out if there is only one). What was released before comes back unchanged, and an account pays for it once.
+    After a failure, the same ``request`` (any name of your own; by default the same plan) goes on without a second
+    charge, from the same noise once it was drawn.
     ``seed``: for experiments only. A seeded release can be repeated, so anybody can take its noise away again; it is
     marked as not private wherever it goes.
     """

@@ -186,12 +186,14 @@ class Ledger:
                     f"{data.name} is registered with another notion of privacy. They differ in {different}"
                 )
             asked = earlier(view, request)
-            if asked is None:
-                self._append(session, view, "reserve", body, text)
-                asked = need_asked(view, identity)
-            else:
+            if asked is not None:
                 active_grants(view, account, data.pool, self._time(view, "reserve"))
-            return self._charge(session, view, asked)
+                return self._charge(session, view, asked)
+            tip = self._append(session, view, "reserve", body, text)
+            asked = need_asked(view, identity)
+            if len(need_question(view, asked).requests) > 1:
+                return self._charge(session, view, asked)
+        return Charge(identity, request.dataset, Head(tip.ledger, *tip.mark), tip.time)
 
     def keep(self, charge: Charge, answers: Content) -> Charge:
         """Keep the noisy answers to a question as soon as they are drawn: whatever fails later starts from them.

@@ -67,8 +67,10 @@ def commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     asked = need_reserved(view, body["request"])
     first = answered(requests(view, asked.dataset, asked.question))
     answer = asked.number if first is None else first.answer
-    view.put(need_question(view, asked)._replace(drawn=None))
-    view.put(asked.close(entry.number, answer)._replace(touched=True))
+    question = need_question(view, asked)
+    if question.drawn is not None:
+        view.put(question._replace(drawn=None))
+    view.put(asked._replace(closed=entry.number, answer=answer, touched=True))
 
 
 def failed(view: View, body: Mapping[str, Any], entry: Entry) -> None:
