@@ -95,3 +95,18 @@ def test_what_is_wrong_has_its_exit_code(run, tmp_path):
     (tmp_path / "ledger.db").write_bytes(content)
     assert "entry 1 was changed" in run("ledger", "verify", code=4)
     assert "no such folder" in run("ledger", "verify", "--against", "nowhere", code=2)
+
+
+def test_a_part_of_delta_is_set_apart_for_requests_with_a_delta_of_their_own(run):
+    run("ledger", "init")
+    limit, part = "epsilon=1,delta=1e-6", ("--event-delta", "1e-7")
+    run("ledger", "dataset", "a@1", "--spec", "spec.toml", "--cap", limit, *part)
+    run("ledger", "dataset", "b@1", "--spec", "spec.toml", "--cap", limit)
+    run("ledger", "account", "ann")
+    run("ledger", "grant", "ann", "a@1", limit, *part)
+    assert "more than the cap" in run("ledger", "grant", "ann", "b@1", limit, *part, code=3)
+    assert "is not a number" in run("ledger", "grant", "ann", "b@1", limit, "--event-delta", "some", code=2)
+    shown = json.loads(run("ledger", "show", "--json"))
+    assert [row["limit"]["events"] for row in (*shown["datasets"], *shown["grants"])] == ["1e-7", "0", "1e-7"]
+    assert shown["datasets"][0]["left_rho"] == shown["datasets"][0]["limit"]["rho"]
+    assert "ε = 1 or ρ = 0.0" in run("ledger", "show")
