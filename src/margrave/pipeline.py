@@ -31,6 +31,7 @@ from margrave.publish.charging import charged, request_of
 from margrave.publish.draft import draft_spec
 from margrave.publish.graphs import GraphRelease
 from margrave.publish.release import Release
+from margrave.publish.room import check_manifest
 from margrave.reconstruct.published import publishable
 
 Progress = Callable[[int, int | None], None]
@@ -130,6 +131,7 @@ def _check(planned: Plan) -> None:
         )
     check_plan(planned)
     publishable(planned)
+    check_manifest(planned)
     available = run.available_memory()
     if available is not None and planned.memory > available:
         raise RefusedError(

@@ -21,7 +21,7 @@ from margrave.design.spec_attributes import name_problem, plain_decimal
 from margrave.design.spec_sections import DataSection, Unit
 from margrave.design.workload import PublicFact, Wanted
 
-texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 names = texts.filter(lambda text: name_problem(text) is None)
 values = texts.filter(lambda text: text.strip() != "" and text != "*")
 titles = texts.filter(lambda text: text.strip() != "")

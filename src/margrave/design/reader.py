@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from margrave.budget.units import exact_number
+from margrave.design.texts import text_problem
 from margrave.design.toml import below
 from margrave.errors import Problem, UsageError, suggest
 
@@ -20,6 +21,7 @@ _Word = TypeVar("_Word", bound=str)
 _SUGGESTIONS = 50
 _CHOICES = 1000
 _EXPONENT = 300
+_LONGEST = 10**_EXPONENT
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Node:
             text = canonical(name)
             if text is None:
                 self.problem(f"a key must be text, not {describe(name)}")
+            elif wrong := text_problem(text):
+                self.problem(f"a key {wrong}")
             elif text in found:
                 self.problem(f"key {text!r} is given twice")
             else:
@@ -81,7 +85,16 @@ class Node:
         return [self.child(index, value) for index, value in enumerate(self.value)]
 
     def text(self) -> str | None:
-        """A text that is not empty."""
+        """A text that is not empty, and that files can hold."""
+        found = self.path()
+        wrong = None if found is None else text_problem(found)
+        if wrong is not None:
+            self.problem(wrong)
+            return None
+        return found
+
+    def path(self) -> str | None:
+        """A text that is not empty. The name of a file may be one that is no text to others."""
         if not isinstance(self.value, str):
             self.wrong_type("text")
             return None
@@ -100,7 +113,14 @@ class Node:
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             self.wrong_type("a whole number")
             return None
-        return self.value
+        return self.value if self._short() else None
+
+    def _short(self) -> bool:
+        """Whether a whole number has few enough digits to be written; it is a problem otherwise."""
+        if not isinstance(self.value, int) or abs(self.value) <= _LONGEST:
+            return True
+        self.problem(f"must lie between -1e{_EXPONENT} and 1e{_EXPONENT}")
+        return False
 
     def choice(self, options: Sequence[_Word]) -> _Word | None:
         for option in options:
@@ -121,6 +141,8 @@ class Node:
             return None
         if isinstance(raw, Decimal | float) and not Decimal(raw).is_finite():
             self.problem("must be a finite number")
+            return None
+        if not self._short():
             return None
         try:
             number = raw if isinstance(raw, Fraction) else exact_number(str(raw).strip())
@@ -149,6 +171,9 @@ class Node:
         if not text.strip():
             self.problem('empty text means missing, so it cannot be a value; use missing = "…"')
             return None
+        if wrong := text_problem(text):
+            self.problem(wrong)
+            return None
         if text == "*":
             self.problem("'*' stands for all values in published tables and cannot be a value")
             return None
@@ -163,7 +188,7 @@ def canonical(value: object) -> str | None:
         case bool():
             return "true" if value else "false"
         case int():
-            return str(value)
+            return str(value) if abs(value) <= _LONGEST else None
         case datetime():
             return None
         case date():

@@ -28,11 +28,11 @@ from margrave.design.choices import (
     Rounding,
     Strategy,
 )
-from margrave.design.codebook import Codebook
+from margrave.design.codebook import Categories, Codebook
 from margrave.design.document import parse_text, spec_text, with_lines
 from margrave.design.facts.contradictions import contradictions
 from margrave.design.reader import Node
-from margrave.design.spec_attributes import Names, read_attributes
+from margrave.design.spec_attributes import Names, name_problem, read_attributes
 from margrave.design.spec_public import Files
 from margrave.design.spec_sections import (
     DataSection,
@@ -43,6 +43,7 @@ from margrave.design.spec_sections import (
     read_release,
 )
 from margrave.design.spec_write import json_ready, spec_dict
+from margrave.design.texts import texts_problem
 from margrave.design.toml import dump_document
 from margrave.design.workload import (
     Pattern,
@@ -96,6 +97,7 @@ class Spec:
             raise UsageError(f"{self.counted!r} is an attribute; the column of counts cannot be one")
         self._check_words()
         self._check_names()
+        self._check_texts()
         for _, text in contradictions(self.domain, self.public, self.structural_zeros):
             raise UsageError(f"public facts: {text}")
 
@@ -120,6 +122,18 @@ class Spec:
         patterns = [((name, value) for name, values in zero.items() for value in values) for zero in self.impossible]
         for name, value in chain(*cells, *patterns):
             self.domain[name].code(value)
+
+    def _check_texts(self) -> None:
+        """Whatever is published can be written down: known here, before anything is spent."""
+        entries = self.codebook.entries
+        for entry in entries:
+            if wrong := name_problem(entry.name):
+                raise UsageError(wrong)
+        listed = (entry.rule.values for entry in entries if isinstance(entry.rule, Categories))
+        extras = ((entry.name, entry.title, entry.missing or "", entry.other or "") for entry in entries)
+        labels = (text for entry in entries for text in (*entry.labels, *entry.labels.values()))
+        if wrong := texts_problem(chain((self.title,), *listed, *extras, labels)):
+            raise UsageError(f"a title, a name, a value or a label {wrong}")
 
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> Spec:

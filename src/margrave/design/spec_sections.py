@@ -117,7 +117,7 @@ def read_data(node: Node, names: Names, base: Path | None) -> DataSection:
         keys["unit"].problem("contradicts count: a file that is already tabulated has no units; leave one of them out")
     confidential = keys["confidential"].flag() if "confidential" in keys else True
     unit = _read_unit(keys["unit"]) if "unit" in keys else None
-    source = _text(keys, "source")
+    source = keys["source"].path() if "source" in keys else None
     return DataSection(source, count, confidential is not False, unit if count is None else None, base, public)
 
 

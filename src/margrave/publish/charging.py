@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -71,12 +70,11 @@ def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | No
 def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
     """Reserve, draw, keep, commit: in this order, so that whatever is interrupted, nothing is there without its charge.
 
-    What can be known without data comes first: whether the answer can be written down and the ledger could keep it.
+    What can be known without data comes first: whether the ledger could keep the answer.
 
     Noisy answers are kept as soon as they are drawn. Whatever fails afterwards is repeated from them: drawing again
     until it succeeds would be another, dearer question. A failure costs no more and no less than an answer.
     """
-    check_text(plan)
     check_room(plan)
     charge = ledger.reserve(request)
     if charge.content is None and charge.drawn is None:
@@ -114,16 +112,6 @@ def _section(charge: Charge) -> dict[str, Any]:
         "hash": head.hash,
         "time": charge.time,
     }
-
-
-def check_text(plan: Plan) -> None:
-    """Refuse a release whose words no file can hold, before anything is spent on it."""
-    try:
-        json.dumps(plan.spec.public_dict(), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise RefusedError(
-            "a title, a name or a value in the spec holds half a character, which is no text: no bundle can hold it"
-        ) from None
 
 
 def check_room(plan: Plan) -> None:

@@ -17,6 +17,8 @@ from margrave.reconstruct.published import Published
 if TYPE_CHECKING:
     import pandas as pd
 
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
 
 def records(published: Published) -> NDArray[Any]:
     """One row a record, one column an attribute, in codes; records in the order of the cells of the table."""
@@ -26,10 +28,10 @@ def records(published: Published) -> NDArray[Any]:
 
 
 def typed(entry: Entry, codes: NDArray[np.int64]) -> NDArray[Any]:
-    """The values of one attribute in the codebook's type: whole numbers, true and false, or text."""
+    """The values of one attribute in the codebook's type: whole numbers of 64 bits, true and false, or text."""
     values = entry.attribute.values
     plain = entry.missing is None and entry.other is None
-    if plain and isinstance(entry.rule, Range):
+    if plain and isinstance(entry.rule, Range) and entry.rule.low >= _LEAST and entry.rule.high <= _MOST:
         return codes + entry.rule.low
     if plain and isinstance(entry.rule, Categories) and entry.rule.boolean:
         return np.array([value == "true" for value in values])[codes]

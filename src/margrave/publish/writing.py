@@ -48,6 +48,12 @@ def check_target(path: Path) -> None:
         raise UsageError(f"{path.parent} is not a folder: make it first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{path.parent} is a folder that you may not write to: name another place")
+    try:
+        with _unfinished(path) as unfinished:
+            unfinished.mkdir()
+    except (OSError, ValueError) as error:  # a name that is too long, or holds what no name may; a folder of no disk
+        why = getattr(error, "strerror", None) or "it is no name of a file"
+        raise UsageError(f"{str(path)!a} cannot be written ({why}): name another place") from None
 
 
 def write_files(path: Path, files: Iterable[File], done: Step = lambda: None) -> None:

@@ -173,11 +173,11 @@ def test_of_two_that_draw_at_once_the_first_is_published(ledger, plan, monkeypat
     assert verify(ledger).bundles == 1
 
 
-def test_words_that_no_file_can_hold_cost_nothing(ledger, monkeypatch):
+def test_a_bundle_that_could_not_be_read_costs_nothing(ledger, plan, monkeypatch):
     monkeypatch.setattr(pipeline.run, "measure", lambda *_: pytest.fail("the data was opened"))
-    half = mg.Spec.from_dict({**mg.Spec.parse(SPEC).public_dict(), "title": "half a \ud800 character"})
-    with pytest.raises(RefusedError, match="half a character"):
-        mg.release(half, DATA, ledger=ledger, account="ann")
+    monkeypatch.setattr("margrave.publish.room.MOST_MANIFEST", 1000)
+    with pytest.raises(RefusedError, match=r"release\.json"):
+        mg.release(plan, DATA, ledger=ledger, account="ann")
     assert spent(ledger) == 0
 
 
