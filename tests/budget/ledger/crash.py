@@ -1,16 +1,19 @@
 """Kill a release at each of its steps, as a program: python -m tests.budget.ledger.crash FOLDER KILLS [URLS].
 
 The parent is warm: everything is imported, the plan is made. For each kill it forks a child that releases and saves,
-and dies by its own hand, unblockably, at the k-th call made from a module that handles charges or files. URLS name
-empty PostgreSQL schemas, one for each kill and two more; without them, each kill has its own SQLite file.
+and dies by its own hand, unblockably, at the k-th call made from a module that handles charges or files. KILLS are
+spread over all calls; more of them than there are calls means one at every call. URLS name empty PostgreSQL schemas, one
+for each kill and two more; without them, each kill has its own SQLite file.
 """
 
 import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from fractions import Fraction
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -143,29 +146,31 @@ def check(url, out):
     return f"{state}, {'a bundle' if out.exists() else 'no bundle'}"
 
 
-def main(folder, kills, *urls):
+def main(folder, most, *urls):
     base = Path(folder)
-    places = [base / str(number) for number in range(int(kills) + 2)]
+    first, second = (base / name for name in ("first", "second"))
+    links = iter(urls or (str(base / f"{number}.db") for number in count()))
+    places = [next(links), next(links)]
     for place in places:
-        place.mkdir()
-    links = list(urls) or [str(place / "ledger.db") for place in places]
-    for link in links[:2]:
-        prepared(link)
+        prepared(place)
     template = base / "template.db"
     if not urls:
-        shutil.copy(links[0], template)
-    release(links[0], places[0] / "out")  # what is done only once, such as filling a cache, is done now
-    total = counted(lambda: release(links[1], places[1] / "out"))
-    found = {}
-    for number, (url, place) in enumerate(zip(links[2:], places[2:], strict=True)):
+        shutil.copy(places[0], template)
+    release(places[0], first)  # what is done only once, such as filling a cache, is done now
+    total = counted(lambda: release(places[1], second))
+    kills, found = min(int(most), total - 1), Counter()
+    for number, url in zip(range(kills), links, strict=False):
         if urls:
             prepared(url)
         else:
             shutil.copy(template, url)
-        assert killed(url, place / "out", 1 + number * total // int(kills))
-        state = check(url, place / "out")
-        found[state] = found.get(state, 0) + 1
+        place = base / f"killed{number}"
+        place.mkdir()
+        assert killed(url, place / "out", 1 + number * total // kills)
+        found[check(url, place / "out")] += 1
         shutil.rmtree(place)
+        for left in () if urls else base.glob(f"{Path(url).name}*"):
+            left.unlink()
     print(total)
     for state, times in found.items():
         print(times, state)

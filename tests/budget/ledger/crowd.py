@@ -1,12 +1,16 @@
 """Many writers at one ledger, as a program of its own: python -m tests.budget.ledger.crowd URL PROCESSES THREADS TASK.
 
-The parent has one thread, so that it may fork; every child waits at a gate until all are there.
+The parent has one thread, so that it may fork; every child waits at a gate until all are there. With the task `killed`,
+THREADS is the number of rounds: in each, the children work until the parent kills them, a little later every time.
 """
 
 import os
+import signal
 import sys
 import threading
+import time
 from collections import Counter
+from itertools import count
 
 from margrave.budget.ledger import Ledger
 from margrave.errors import RefusedError
@@ -50,6 +54,40 @@ def child(ledger, name, threads, task, gate, results):
     os._exit(0)
 
 
+def confirm(ledger, name, results):
+    """Ask new questions for ever, and say which were answered."""
+    for made in count():
+        identity = f"{name}-{made}"
+        charge = ledger.reserve(ask(hash(identity) & (1 << 60) - 1, id=identity))
+        answer(ledger, charge, made)
+        os.write(results, f"{identity}\n".encode())
+
+
+def killed(url, processes, rounds):
+    with Ledger.open(url) as ledger:
+        for turn in range(rounds):
+            results, into = os.pipe()
+            children = []
+            for name in range(processes):
+                pid = os.fork()
+                if pid == 0:
+                    try:
+                        confirm(ledger, f"{turn}.{name}", into)
+                    finally:
+                        os._exit(1)
+                children.append(pid)
+            os.close(into)
+            with os.fdopen(results) as lines:
+                first = lines.readline()
+                time.sleep(turn % 50 / 200)
+                for pid in children:
+                    os.kill(pid, signal.SIGKILL)
+                for line in (first, *lines):
+                    print(1, line.strip())
+            ends = [os.waitpid(pid, 0)[1] for pid in children]
+            assert all(map(os.WIFSIGNALED, ends)), "none may end by itself"
+
+
 def main(url, processes, threads, task):
     ledger = Ledger.open(url)
     gate, opened = os.pipe()
@@ -73,4 +111,8 @@ def main(url, processes, threads, task):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    url, processes, number, task = sys.argv[1:]
+    if task == "killed":
+        killed(url, int(processes), int(number))
+    else:
+        main(url, processes, number, task)

@@ -8,11 +8,21 @@ from margrave.budget.ledger import DataSetName, Ledger, Notion, Request
 from margrave.budget.ledger.records import Grants
 from margrave.budget.units import PureDP
 
-SOAK = bool(os.environ.get("MARGRAVE_SOAK"))
-"""Whether the long variants run."""
+SOAK = float(os.environ.get("MARGRAVE_SOAK") or 0)
+"""Whether the long variants run, and which part of their whole length: 1 is the whole, 0 the everyday length."""
 
 SURVEY = DataSetName("survey", "1")
 PLAIN = Notion()
+
+
+def many(usual, soak):
+    """How often something is tried: as usual, or as often as a soak does."""
+    return max(usual, int(soak * SOAK))
+
+
+def every(usual, soak):
+    """At which distance something is tried: as usual, or as densely as a soak does."""
+    return max(1, min(usual, int(soak / SOAK))) if SOAK else usual
 
 
 def eps(text):

@@ -7,7 +7,7 @@ import psycopg
 
 from margrave.budget.ledger import Ledger, verify
 from margrave.budget.ledger.records import Pool
-from tests.budget.ledger.helpers import SOAK
+from tests.budget.ledger.helpers import every
 from tests.budget.ledger.test_command_line import run  # noqa: F401
 
 STEPS = {
@@ -40,14 +40,14 @@ class Breaking:
         return self.execute(connection, *words)
 
 
-def test_a_server_that_goes_away_is_named_and_the_command_goes_on_afterwards(server, run, monkeypatch):  # noqa: F811
+def test_a_server_that_goes_away_is_named_and_the_command_goes_on_afterwards(server, run, monkeypatch, tried):  # noqa: F811
     """Every command, broken at its statements, says one line, and once it is let through all is as it should be."""
     url = server.new_schema("broken")
     monkeypatch.setenv("MARGRAVE_LEDGER", url)
     breaking = Breaking(server, monkeypatch)
-    outs = count()
+    outs, breaks = count(), 0
     for name, words in STEPS.items():
-        for last in range(1, 200, 1 if SOAK else 5):
+        for last in range(1, 200, every(5, 1)):
             breaking.last, breaking.made = last, 0
             options = ("--ledger", url, "--out", f"out{next(outs)}") if name == "release" else ()
             try:
@@ -60,8 +60,10 @@ def test_a_server_that_goes_away_is_named_and_the_command_goes_on_afterwards(ser
             if "already" in said:  # what was broken after its commit holds
                 break
             assert "cannot be reached" in said
+            breaks += 1
         assert last > 5
     breaking.last = None
+    tried("connections broken in the middle of a command", "postgresql", breaks)
     with Ledger.open(url) as ledger:
         assert verify(ledger).entries == 7
         assert ledger.records(Pool)[0].spent.epsilon == 1

@@ -15,7 +15,7 @@ from margrave.budget.ledger import sqlite as sqlite_module
 from margrave.budget.ledger.mounts import kind_of, network_file_system
 from margrave.budget.ledger.sqlite import SqliteStore
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
-from tests.budget.ledger.helpers import Clock, ask, eps, released, small
+from tests.budget.ledger.helpers import Clock, ask, eps, every, released, small
 from tests.budget.ledger.server import NOBODY
 
 
@@ -71,17 +71,20 @@ def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
-def test_every_byte_of_the_journal_counts(tmp_path):
+def test_every_byte_of_the_journal_counts(tmp_path, tried):
     with small(str(tmp_path / "ledger.db")) as ledger:
         released(ledger, 1)
         texts = [text for _, text in sorted((e.number, e.text) for e, _ in ledger.entries())]
+        flips = 0
         for number, text in enumerate(texts, start=1):
-            for position in range(0, len(text), 7):
+            for position in range(0, len(text), every(11, 1)):
                 changed = text[:position] + chr(ord(text[position]) ^ 1) + text[position + 1 :]
                 tamper(ledger, f"UPDATE ledger_journal SET entry = {quoted(changed)} WHERE number = {number}")
                 with pytest.raises(VerificationError, match=f"entry {number} was changed"):
                     verify(ledger)
+                flips += 1
             tamper(ledger, f"UPDATE ledger_journal SET entry = {quoted(text)} WHERE number = {number}")
+        tried("bits flipped in entries", "sqlite", flips)
         verify(ledger)
 
 
@@ -133,14 +136,15 @@ def test_a_file_cut_short_is_detected(tmp_path, share):
         verify(found)
 
 
-def test_damage_inside_the_file_is_detected(tmp_path):
+def test_damage_inside_the_file_is_detected(tmp_path, tried):
     path = tmp_path / "ledger.db"
     with small(str(path)) as ledger:
         for number in range(20):
             released(ledger, number)
     content = bytearray(path.read_bytes())
     found = 0
-    for position in range(4096, len(content), 1709):
+    positions = range(4096, len(content), every(1709, 23))
+    for position in positions:
         damaged = bytearray(content)
         damaged[position] ^= 0x10
         copy = tmp_path / "damaged.db"
@@ -154,6 +158,7 @@ def test_damage_inside_the_file_is_detected(tmp_path):
             left.unlink()
     # Some bytes of a page are unused, and there a change means nothing.
     assert found > 10
+    tried("bits flipped in the file", "sqlite", len(positions))
 
 
 def test_no_ledger_there(tmp_path, server):

@@ -18,7 +18,7 @@ from margrave.budget.ledger.rules import promised
 from margrave.budget.ledger.totals import Totals, amount, fits, no_more
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
-from tests.budget.ledger.helpers import SOAK, Clock, ask, sha
+from tests.budget.ledger.helpers import Clock, ask, many, sha
 
 ACCOUNTS = ("ann", "bob", "uni", "eve")
 DATASETS = (DataSetName("survey", "1"), DataSetName("survey", "2"), DataSetName("survey", "x"))
@@ -220,7 +220,7 @@ class Books(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("unit", list(UNITS))
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
-def test_books(store, unit, tmp_path, request):
+def test_books(store, unit, tmp_path, request, tried):
     if store == "sqlite":
         names = count()
         places = lambda: str(tmp_path / f"{next(names)}.db")  # noqa: E731
@@ -228,6 +228,7 @@ def test_books(store, unit, tmp_path, request):
         server = request.getfixturevalue("server")
         names = count()
         places = lambda: server.new_schema(f"books_{unit}_{next(names)}")  # noqa: E731
-    examples = 300 if SOAK else 10 if store == "sqlite" else 4
+    examples = many(10 if store == "sqlite" else 4, 250)
     kind = type("BooksHere", (Books,), {"place": staticmethod(places), "unit": unit})
     run_state_machine_as_test(kind, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None))
+    tried("histories of up to 25 random steps, all checked after each", store, examples)

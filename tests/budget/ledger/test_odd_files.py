@@ -14,7 +14,7 @@ from margrave.budget.ledger.replay import remake
 from margrave.budget.ledger.sqlite import SqliteStore
 from margrave.errors import LedgerError, VerificationError
 from tests.budget.ledger import crash
-from tests.budget.ledger.helpers import SOAK, names, released, small
+from tests.budget.ledger.helpers import every, names, released, small
 from tests.budget.ledger.test_command_line import run  # noqa: F401
 from tests.budget.ledger.test_faults import demoted, in_child
 
@@ -169,13 +169,13 @@ def test_a_full_disk_leaves_no_part_of_a_new_ledger(tmp_path, most):
     small(str(path)).close()
 
 
-def test_a_new_ledger_is_there_as_a_whole_or_not_at_all_wherever_its_making_is_killed(tmp_path):
+def test_a_new_ledger_is_there_as_a_whole_or_not_at_all_wherever_its_making_is_killed(tmp_path, tried):
     """What a killed maker leaves beside it is swept up by the next."""
     Ledger.create(tmp_path / "warm.db").close()
     path = tmp_path / "ledger.db"
     total = crash.counted(lambda: Ledger.create(tmp_path / "whole.db").head)
     states = set()
-    for last in range(1, total, 3 if SOAK else 29):
+    for last in range(1, total, every(29, 1)):
         assert not in_child(lambda last=last: crash.counted(lambda: Ledger.create(path).head, last))
         states.add(path.exists())
         if not path.exists():
@@ -186,6 +186,7 @@ def test_a_new_ledger_is_there_as_a_whole_or_not_at_all_wherever_its_making_is_k
     Ledger.create(path).close()
     assert states == {True, False}
     assert not [name for name in names(tmp_path) if name.startswith(".")]
+    tried("makings of a ledger killed, each at another call", "sqlite", len(range(1, total, every(29, 1))))
 
 
 def test_the_log_of_a_ledger_that_was_removed_does_not_become_that_of_a_new_one(tmp_path):
