@@ -47,6 +47,4 @@ def pytest_terminal_summary(terminalreporter):
         cells = (f"{times[store]:,}" if store in times else "–" for store in ("sqlite", "postgresql"))
         terminalreporter.write_line(f"| {what} | {' | '.join(cells)} |")
     failed = sum(len(terminalreporter.stats.get(kind, ())) for kind in ("failed", "error"))
-    terminalreporter.write_line(
-        "All went well." if not failed else f"{failed} tests FAILED: these figures do not count."
-    )
+    terminalreporter.write_line(f"{failed} tests FAILED: these figures do not count." if failed else "All went well.")

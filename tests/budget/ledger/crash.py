@@ -2,7 +2,7 @@
 
 The parent is warm: everything is imported, the plan is made. For each kill it forks a child that releases and saves,
 and dies by its own hand, unblockably, at the k-th call made from a module that handles charges or files. KILLS are
-spread over all calls; more of them than there are calls means one at every call. URLS name empty PostgreSQL schemas, one
+spread over all calls; where there are fewer calls, there is one kill at each. URLS name empty PostgreSQL schemas, one
 for each kill and two more; without them, each kill has its own SQLite file.
 """
 

@@ -48,7 +48,7 @@ def walk(folder, kills, *urls):
 
 
 def test_killed_at_each_step(folder, tried):
-    kills = many(210, 100_000)
+    kills = many(210, 10_000)
     total, found = walk(folder, kills)
     assert set(found) == EXPECTED
     assert sum(found.values()) == min(kills, total - 1)
@@ -57,7 +57,7 @@ def test_killed_at_each_step(folder, tried):
 
 
 def test_killed_at_each_step_with_a_server(folder, server, tried):
-    kills = many(8, 400)
+    kills = many(8, 600)
     urls = [server.new_schema(f"killed{number}") for number in range(kills + 2)]
     _, found = walk(folder, kills, *urls)
     assert set(found) <= EXPECTED
@@ -130,7 +130,7 @@ def test_power_cut_in_the_middle_of_a_checkpoint(tmp_path):
 
 def test_server_without_power(server, tried):
     """The server dies with all that it had not written; what it confirmed is there when it comes back."""
-    crashes = many(1, 20)
+    crashes = many(1, 30)
     url = server.new_schema("power")
     ledger = small(url)
     for number in range(crashes):
@@ -148,7 +148,7 @@ def test_server_without_power(server, tried):
 
 def test_server_without_power_in_the_middle_of_its_work(server, tried):
     """Whatever eight writers were told is there when the server comes back; nothing else was answered."""
-    crashes = many(1, 20)
+    crashes = many(1, 30)
     url = server.new_schema("busy")
     small(url, cap=eps(10_000), grant=eps(10_000)).close()
     told = set()

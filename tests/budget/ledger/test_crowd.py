@@ -21,7 +21,7 @@ def crowd(url, processes, threads, task):
     return {text: int(times) for times, _, text in pairs}
 
 
-RACES = [(8, 8), (64, 1), (1, 64), (16, 4)] * many(0, 9)
+RACES = [(8, 8), (64, 1), (1, 64), (16, 4)] * many(0, 15)
 
 
 @pytest.mark.parametrize(("processes", "threads"), RACES or [(8, 8)])
@@ -38,7 +38,7 @@ def test_room_for_exactly_one_hundred(url, processes, threads, tried):
     tried("charges in these races", kind_of(url), 100)
 
 
-@pytest.mark.parametrize("_", range(many(1, 9)))
+@pytest.mark.parametrize("_", range(many(1, 15)))
 def test_one_request_by_all_is_charged_once_and_answered_alike(url, tried, _):
     small(url).close()
     found = crowd(url, 8, 8, "same")
@@ -51,7 +51,7 @@ def test_one_request_by_all_is_charged_once_and_answered_alike(url, tried, _):
 
 def test_writers_killed_at_any_moment_leave_all_that_was_confirmed(url, tried):
     """Eight writers, killed together again and again: what each was told is there, and nothing is charged twice."""
-    rounds = many(3, 150)
+    rounds = many(3, 300)
     small(url, cap=eps(10_000), grant=eps(10_000)).close()
     found = crowd(url, 8, rounds, "killed")
     with Ledger.open(url) as ledger:

@@ -228,7 +228,7 @@ def test_books(store, unit, tmp_path, request, tried):
         server = request.getfixturevalue("server")
         names = count()
         places = lambda: server.new_schema(f"books_{unit}_{next(names)}")  # noqa: E731
-    examples = many(10 if store == "sqlite" else 4, 250)
+    examples = many(10 if store == "sqlite" else 4, 400)
     kind = type("BooksHere", (Books,), {"place": staticmethod(places), "unit": unit})
     run_state_machine_as_test(kind, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None))
     tried("histories of up to 25 random steps, all checked after each", store, examples)
