@@ -89,14 +89,15 @@ def _show_contents(release: Release, out: Path, as_json: bool) -> None:
 
 def verify(
     out: BundlePath,
+    bars: Annotated[bool, typer.Option("--bars", help="Simulate error bars again too; may take a while.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check every file, sum and the stated cost of a release. Exit code 4 names the first difference."""
+    """Compute a release again from its measurements. Exit code 4 names the first difference."""
     from margrave.design.guarantee import approximate
     from margrave.publish.verify import verify as check
 
     with progress("Verifying") as update:
-        found = check(out, update)
+        found = check(out, update, bars=bars)
     if as_json:
         print_json(
             {
@@ -106,6 +107,7 @@ def verify(
                 "tables": found.tables,
                 "margins": found.margins,
                 "cost": found.cost.as_dict(),
+                "not_checked": [{"part": one.part, "reason": one.reason} for one in found.not_checked],
             }
         )
         return
@@ -114,6 +116,11 @@ def verify(
         f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}."
     )
     typer.echo(f"The cost, computed again from what was measured, is no more than stated: {approximate(found.cost)}.")
+    left = {one.part for one in found.not_checked}
+    names = {"words": "words", "report": "report", "bars": "error bars"}
+    typer.echo(f"As they follow from the release: {', '.join(names[part] for part in names if part not in left)}.")
+    for one in found.not_checked:
+        typer.echo(str(one))
     if not found.private:
         notice(_NOT_PRIVATE)
 

@@ -6,8 +6,9 @@ The noisy whole numbers in `measurements.parquet` (`measurements/*.parquet` of a
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from margrave.algebra.domain import Margin
 from margrave.crossing import Answer, Measured
 from margrave.design.facts.declared import Codes
 from margrave.errors import BundleError, UsageError
+from margrave.publish.bars import bars_json, read_origin
+from margrave.publish.forms import FORMS
 from margrave.publish.large import Layout, is_large, large_parts
-from margrave.publish.manifest import Checksum, Manifest, manifest_bytes, read_manifest
+from margrave.publish.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed, software
 from margrave.publish.parts import (
     CELLS,
     CUBE,
@@ -97,11 +100,12 @@ def bundle_files(release: Release, created: str | None) -> Iterator[File]:
     for name, content in large_parts(release) if large else _small_files(release):
         checksums[name] = Checksum.of(content)
         yield name, content
-    report = report_html(release, created).encode()
+    report = report_html(release, created, software()).encode()
     checksums[REPORT] = Checksum.of(report)
     yield REPORT, report
     in_order = {name: checksums[name] for name in sorted(checksums)}
-    yield MANIFEST, manifest_of(release, created, in_order, Layout.of(release.plan) if large else None)
+    forms, layout = replace(FORMS, bars=release.bars_form), Layout.of(release.plan) if large else None
+    yield MANIFEST, sealed(manifest_of(release, Writing(software(), forms, created, in_order, layout)))
 
 
 def _small_files(release: Release) -> Iterator[File]:
@@ -116,13 +120,13 @@ def _small_files(release: Release) -> Iterator[File]:
     yield CUBE, b"".join(cube_rows(release.domain, tables))
 
 
-def manifest_of(
-    release: Release, created: str | None, files: Mapping[str, Checksum], layout: Layout | None = None
-) -> bytes:
-    """The `release.json` of a release whose other files have the given checksums, and a layout if it is large."""
-    published = None if release.publication is None else published_json(release.publication)
-    tables = [] if layout is not None else table_list(release)
-    return manifest_bytes(release.plan, release.private, created, files, tables, release.ledger, published, layout)
+def manifest_of(release: Release, writing: Writing) -> dict[str, Any]:
+    """What the `release.json` of a release says, if it is written like this."""
+    published = None
+    if release.publication is not None:
+        published = {**published_json(release.publication), "bars": bars_json(release)}
+    tables = [] if writing.layout is not None else table_list(release)
+    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published)
 
 
 def table_list(release: Release) -> list[dict[str, Any]]:
@@ -165,7 +169,12 @@ def read_bundle(files: Files) -> Bundle:
     stored = _small_numbers if manifest.layout is None else _large_numbers
     answers, exact, bars = stored(manifest, read)
     measured = Measured(answers, exact, manifest.private, cells)
-    return Bundle(Release(plan, measured, manifest.ledger, kept=kept, bars=bars), manifest)
+    release = Release(plan, measured, manifest.ledger, kept=kept, bars=bars)
+    if manifest.published is None:
+        return Bundle(release, manifest)
+    origin, total = read_origin(manifest.forms, manifest.published)
+    both = ChainMap[Margin, Bars](total, bars)  # type: ignore[arg-type]  # only the first is ever written to
+    return Bundle(replace(release, bars=both, origin=origin), manifest)
 
 
 Numbers = tuple[Sequence[Answer], Mapping[Margin, NDArray[np.int64]], Mapping[Margin, Bars]]
@@ -218,5 +227,5 @@ def report_of(path: str | Path, out: Path | None = None) -> Path:
             return place / REPORT
     if out is None:
         raise UsageError(f"{place} is one file, with the report inside: name a new file with --out to have it apart")
-    write_file(out, report_html(bundle.release, bundle.manifest.created).encode())
+    write_file(out, report_html(bundle.release, bundle.manifest.created, bundle.manifest.software).encode())
     return out

@@ -16,7 +16,7 @@ from margrave.crossing import MeasuredGraph
 from margrave.design.graphs.plan import GraphPlan
 from margrave.design.graphs.shape import blocks_of, pairs_of
 from margrave.errors import UsageError
-from margrave.publish.manifest import COMPOSITION, NOT_PRIVATE, Checksum, noise_json, software_version
+from margrave.publish.manifest import COMPOSITION, NOT_PRIVATE, Checksum, noise_json, software
 from margrave.publish.parts import DECIMALS, csv_bytes
 from margrave.publish.writing import File, write_files
 from margrave.reconstruct.graphs import NearestGraph, block_estimates, nearest_graph
@@ -132,7 +132,7 @@ class GraphRelease:
     def manifest(self) -> dict[str, Any]:
         """What the release is and guarantees; privacy in exact texts."""
         plan = self.plan
-        found: dict[str, Any] = {"format": FORMAT, "version": VERSION, "software": f"margrave {software_version()}"}
+        found: dict[str, Any] = {"format": FORMAT, "version": VERSION, "software": software()}
         if plan.spec.title:
             found["title"] = plan.spec.title
         found["private"] = self.private

@@ -20,6 +20,7 @@ from margrave.design.plan import Plan
 from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.publish.forms import Forms
 from margrave.publish.large import Layout
 from margrave.version import __version__
 
@@ -51,8 +52,8 @@ class Checksum:
 class Manifest:
     """What `release.json` says, checked and turned into values.
 
-    ``stated`` is its guarantee as it stands there, ``disclosed`` its list of exact counts, ``layout`` how the numbers
-    of a large release are spread over files.
+    ``stated`` is its guarantee as it stands there, ``forms`` the forms of words, report and error bars, ``layout`` how
+    the numbers of a large release are spread over files.
     """
 
     plan: Plan
@@ -61,30 +62,41 @@ class Manifest:
     software: str
     files: Mapping[str, Checksum]
     stated: Mapping[str, Any]
-    disclosed: Sequence[Mapping[str, Any]] = ()
+    forms: Forms
     ledger: Mapping[str, Any] | None = None
     published: Mapping[str, Any] | None = None
     layout: Layout | None = None
 
 
-def software_version() -> str:
-    """The version of the Margrave that runs."""
-    return __version__
+def software() -> str:
+    """The Margrave that runs, as bundles name it."""
+    return f"margrave {__version__}"
 
 
-def manifest_bytes(
+@dataclass(frozen=True)
+class Writing:
+    """What `release.json` says of how a bundle was written, and when, rather than of the release in it."""
+
+    software: str
+    forms: Forms
+    created: str | None
+    files: Mapping[str, Checksum]
+    layout: Layout | None
+
+
+def manifest_json(
     plan: Plan,
     private: bool,
-    created: str | None,
-    files: Mapping[str, Checksum],
+    writing: Writing,
     tables: Sequence[Mapping[str, Any]],
     ledger: Mapping[str, Any] | None = None,
     published: Mapping[str, Any] | None = None,
-    layout: Layout | None = None,
-) -> bytes:
-    """The content of `release.json`. That of a large release, which has a ``layout``, does not list its tables."""
+) -> dict[str, Any]:
+    """What `release.json` says. That of a large release, which has a layout, does not list its tables."""
+    created, layout = writing.created, writing.layout
     number = 1 if layout is None else VERSION
-    found: dict[str, Any] = {"format": FORMAT, "version": number, "software": f"margrave {software_version()}"}
+    found: dict[str, Any] = {"format": FORMAT, "version": number, "software": writing.software}
+    found["forms"] = writing.forms.as_dict()
     if plan.spec.title:
         found["title"] = plan.spec.title
     found["private"] = private
@@ -103,14 +115,19 @@ def manifest_bytes(
         **({"disclosed": [disclosure_json(one) for one in plan.disclosures]} if plan.disclosures else {}),
         "published": None if published is None else dict(published),
         **({"tables": list(tables)} if layout is None else {"parts": layout.as_dict()}),
-        "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in files.items()},
+        "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in writing.files.items()},
     }
-    return _canonical(found | {"digest": _digest(found)})
+    return found
+
+
+def sealed(found: Mapping[str, Any]) -> bytes:
+    """The content of `release.json`: what it says, and the digest of that."""
+    return _canonical({**found, "digest": _digest(found)})
 
 
 def read_manifest(content: bytes) -> Manifest:
-    """The inverse of `manifest_bytes`. Unknown formats and versions are refused, and so is any change."""
-    found = _parse(content)
+    """The inverse of `manifest_json` and `sealed`. Unknown formats and versions are refused, and so is any change."""
+    found = parsed(content)
     _check_number(found["version"])
     digest = found.pop("digest", None)
     if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
@@ -126,7 +143,7 @@ def read_manifest(content: bytes) -> Manifest:
             software=_is(found["software"], str),
             files={name: _checksum(one) for name, one in found["files"].items()},
             stated=_is(found["guarantee"], dict),
-            disclosed=_is(found.get("disclosed", []), list),
+            forms=Forms(**_is(found.get("forms", {}), dict)),
             ledger=_ledger(found.get("ledger")),
             published=None if found["published"] is None else _is(found["published"], dict),
             layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
@@ -139,7 +156,7 @@ def read_manifest(content: bytes) -> Manifest:
         raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
 
 
-def _parse(content: bytes) -> dict[str, Any]:
+def parsed(content: bytes) -> dict[str, Any]:
     """The JSON object, once it is known to be that of a release."""
     try:
         found = json.loads(content.decode())
@@ -156,7 +173,7 @@ def _parse(content: bytes) -> dict[str, Any]:
 def check_version(content: bytes) -> None:
     """Refuse a release of a newer format version; what is not readable at all is left to others to report."""
     try:
-        number = _parse(content)["version"]
+        number = parsed(content)["version"]
     except BundleError:
         return
     _check_number(number)

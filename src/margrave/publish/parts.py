@@ -159,7 +159,7 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
         count, error, high = (np.asarray(table.column(label).to_numpy(), dtype=np.float64) for label in labels)
     except (ValueError, TypeError):
         raise BundleError(f"{name} must hold numbers") from None
-    return error, high - count
+    return error, rounded(high - count)
 
 
 def table_part(release: Release, margin: Margin) -> pa.Table:

@@ -21,11 +21,14 @@ from margrave.design.guarantee import approximate
 from margrave.design.plan import Plan
 from margrave.design.spec import possible_mask
 from margrave.errors import UsageError
+from margrave.noise import Generator
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
+from margrave.publish.forms import FORMS
 from margrave.publish.microdata import frame
+from margrave.publish.parts import rounded
 from margrave.reconstruct.bootstrap import Simulated, replicates, simulate
 from margrave.reconstruct.fit import Fit
-from margrave.reconstruct.published import Published, publish, publishable
+from margrave.reconstruct.published import Published, digest, publish, publishable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +41,17 @@ Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The standard error and the half-width of the interval, for each cell of a table."""
 
 
+@dataclass(frozen=True)
+class Origin:
+    """How simulated error bars came about: the ``seed`` of their random numbers, and the ``form`` of the simulation.
+
+    No seed stands for the one that is made of the noisy answers.
+    """
+
+    seed: str | None
+    form: int
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """A finished release. It holds nothing confidential: only the plan without [data], and noisy whole numbers.
@@ -45,7 +59,8 @@ class Release:
     ``ledger`` says where the release was charged, if anywhere: the ledger's ``id``, the ``dataset``, the ``entry`` and
     its ``hash`` and ``time``. ``stored`` is the bundle, as an archive, that a ledger keeps of it: what is saved is this
     one. ``kept`` is the published table, and ``bars`` the standard errors and 95 % half-widths of its tables, where
-    they were read from a bundle; otherwise they are computed when first needed.
+    they were read from a bundle, where ``origin`` says how they came about; otherwise they are computed when first
+    needed.
     """
 
     plan: Plan
@@ -54,6 +69,7 @@ class Release:
     stored: Content | None = None
     kept: Published | None = None
     bars: Mapping[Margin, Bars] = field(default_factory=dict)
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", replace(self.plan, spec=self.plan.spec.without_data()))
@@ -114,15 +130,38 @@ class Release:
         """The counts that are published; None where tables are published as they are measured, unbiased."""
         return self.kept if self.kept is not None else publish(self.plan, self.fit)
 
+    @property
+    def simulates(self) -> bool:
+        """Whether error bars are simulated: not where tables are published unbiased, or are too large for that."""
+        return self.publication is not None and replicates(self.publication) > 0
+
     @cached_property
     def simulated(self) -> Simulated | None:
         """Simulations of the published table, for its error bars; None where it is too large to be simulated."""
         return self._simulate(None)
 
     def _simulate(self, progress: Callable[[int, int | None], None] | None) -> Simulated | None:
-        if self.publication is None or not replicates(self.publication):
+        if self.publication is None or not self.simulates:
             return None
-        return simulate(self.plan, self.fit, self.publication, progress)
+        return simulate(self.plan, self.fit, self.publication, self.bars_seed, progress)
+
+    @cached_property
+    def bars_seed(self) -> str:
+        """The seed of simulated error bars, which is published with them.
+
+        It is drawn apart from the noise, of which it must tell nothing. A release whose noise comes from a seed is
+        made to be repeated, bars and all: its own follows from the noisy answers.
+        """
+        if self.origin is not None and self.origin.seed is not None:
+            return self.origin.seed
+        if self.private and self.origin is None:
+            return Generator.system().octets(16).tobytes().hex()
+        return digest(self.measured)
+
+    @property
+    def bars_form(self) -> int:
+        """The form of the error bars: that of this Margrave, unless they were read from a bundle."""
+        return FORMS.bars if self.origin is None else self.origin.form
 
     def prepare_tables(self, progress: Callable[[float], None] | None = None) -> None:
         """Make now what is published, and otherwise made when first needed; ``progress`` is told how near it is."""
@@ -136,7 +175,7 @@ class Release:
 
     def published(self, margin: Margin) -> NDArray[np.float64] | NDArray[np.int64]:
         """The published counts of a margin: of any attributes together where there is a published table."""
-        return self.unbiased(margin) if self.publication is None else self.publication.margin(margin)
+        return self.unbiased(margin) if self.publication is None else rounded(self.publication.margin(margin))
 
     def table(self, *names: str, level: float = 0.95) -> pd.DataFrame:
         """The published table of some attributes: one row a cell, with its standard error and interval."""
@@ -145,7 +184,7 @@ class Release:
             return self.noisy(*names, level=level)
         self.unbiased(margin)  # Refuses attributes about which the release says nothing.
         counts = self.published(margin)
-        found = _interval(counts.ravel(), *self._possible_errors(margin, level), 0)
+        found = _interval(counts.ravel(), *self.error_bars(margin, level), 0)
         return Table(self.domain, margin, counts).to_pandas().assign(**found)
 
     def tables(self, *, level: float = 0.95) -> Iterator[tuple[Margin, pd.DataFrame]]:
@@ -160,11 +199,11 @@ class Release:
         if self.publication is None:
             found = {**_interval(unbiased, noise, width), "half_width": width}
         else:
-            error, width = self._possible_errors(margin, 0.95)
+            error, width = self.error_bars(margin, 0.95)
             found = {**_interval(self.published(margin).ravel(), error, width, 0), "half_width": width}
         return {**found, "unbiased": unbiased, "variance": noise**2}
 
-    def _possible_errors(self, margin: Margin, level: float) -> Bars:
+    def error_bars(self, margin: Margin, level: float = 0.95) -> Bars:
         """Errors and half-widths of published cells: none where counts are exact or there can be no records."""
         uncertain = (possible_mask(self.plan.spec, margin) & ~self.plan.certain(margin)).ravel()
         errors, widths = self._published_errors(margin, level)
@@ -176,7 +215,8 @@ class Release:
             return self.bars[margin]
         if self.simulated is None:
             return self._cell_errors(margin, level)
-        return self.simulated.cell_errors(margin, level)
+        errors, widths = self.simulated.cell_errors(margin, level)
+        return rounded(errors), rounded(widths)
 
     def microdata(self, *, labels: bool = False, fill: bool = False) -> pd.DataFrame:
         """Synthetic records whose tables are the published tables.

@@ -21,7 +21,7 @@ from margrave.noise import DiscreteLaplace
 from margrave.publish import svg
 from margrave.publish.html import details, page, paragraph, section, table
 from margrave.publish.large import Layout, is_large
-from margrave.publish.manifest import NOT_PRIVATE, composition, software_version
+from margrave.publish.manifest import NOT_PRIVATE, composition, software
 from margrave.publish.parts import table_stems
 from margrave.publish.public_facts import facts_section
 from margrave.publish.release import Release
@@ -44,8 +44,12 @@ _LARGE_FILES = [
 ]
 
 
-def report_html(release: Release, created: str | None = None) -> str:
-    """The page. The same release and date give the same text."""
+def report_html(release: Release, created: str | None = None, made_by: str | None = None) -> str:
+    """The page. It follows from the release, the date, and the software that the bundle says it was ``made_by``.
+
+    Any other output than today's is another form of it (`margrave.publish.forms`).
+    """
+    version = (made_by or software()).removeprefix("margrave ")
     title = _title(release)
     banner = "" if release.private else f'<p class="alarm" role="alert">{escape(NOT_PRIVATE)}</p>'
     body = "\n".join(
@@ -60,10 +64,10 @@ def report_html(release: Release, created: str | None = None) -> str:
             _budget(release.plan),
             facts_section(release),
             _measured(release.plan),
-            _reuse(release, title, created),
+            _reuse(release, title, created, version),
             "</main>",
-            f"<footer>Made with Margrave {escape(software_version())}. This page is complete: it loads nothing, and "
-            "sends nothing.</footer>",
+            f"<footer>Made with Margrave {escape(version)}. This page is complete: it loads nothing, and sends "
+            "nothing.</footer>",
         ]
     )
     style = files(__package__ or "margrave.publish").joinpath("report.css").read_text(encoding="utf-8")
@@ -102,7 +106,7 @@ def _facts(release: Release) -> str:
 
 
 def _span(values: list[float]) -> str:
-    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    low, high = (f"{float(f'{value:.9g}'):.2g}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
@@ -215,7 +219,7 @@ def budget_curve(plan: Plan) -> list[tuple[float, float]]:
             found.append((float(amount(scaled.guarantee)), _rmse(scaled, alike)))
         except RefusedError:  # noise too small or too large to be drawn
             continue
-    return [(budget, rmse) for budget, rmse in found if budget > 0 and rmse > 0 and isfinite(rmse)]
+    return [(budget, float(f"{rmse:.9g}")) for budget, rmse in found if budget > 0 and rmse > 0 and isfinite(rmse)]
 
 
 def _alike(plan: Plan) -> dict[Margin, float]:
@@ -287,11 +291,11 @@ def _measured(plan: Plan) -> str:
     )
 
 
-def _reuse(release: Release, title: str, created: str | None) -> str:
+def _reuse(release: Release, title: str, created: str | None, version: str) -> str:
     year = f" ({created[:4]})" if created else ""
     cited = (
         f"{title}{year}. Tables with differential privacy, {approximate(release.plan.guarantee)}. "
-        f"Made with Margrave {software_version()}."
+        f"Made with Margrave {version}."
     )
     names = release.plan.spec.margins[-1]
     words = ", ".join(f'"{name}"' for name in names)
@@ -315,7 +319,7 @@ def _reuse(release: Release, title: str, created: str | None) -> str:
         table(("file", "what it holds"), rows, texts=2),
         f"<pre><code>{escape(code)}</code></pre>",
         paragraph(
-            "The command “margrave verify” checks that no file was changed, that all tables agree, and that the stated "
-            "privacy loss is what the measurements really cost."
+            "The command “margrave verify” checks that no file was changed, that all tables agree, that this page "
+            "follows from them, and that the stated privacy loss is what the measurements really cost."
         ),
     )

@@ -16,6 +16,8 @@ from margrave.design.codebook import Codebook
 from margrave.design.describe import number
 from margrave.publish import svg
 from margrave.publish.html import details, paragraph, table
+from margrave.publish.parts import DECIMALS
+from margrave.publish.parts import rounded as decimals
 from margrave.publish.release import Release
 
 MOST_BARS = 32
@@ -49,7 +51,9 @@ class Shown:
     def columns(self) -> dict[str, NDArray[Any]]:
         published = self.release.table(*self.margin)
         found = {name: published[name].to_numpy() for name in ("count", "std_error", "low", "high")}
-        return {**found, "unbiased": self.release.unbiased(self.margin).ravel()}
+        found["unbiased"] = self.release.unbiased(self.margin).ravel()
+        # As the files have them, so that the page can be made again from these.
+        return {name: decimals(numbers) for name, numbers in found.items()}
 
     def value(self, index: int, axis: int) -> str:
         """The label of a cell's value of one attribute alone, for places that name the attribute."""
@@ -117,7 +121,7 @@ def _misfit(shown: Shown) -> str:
     published = shown.release.publication
     if published is None or shown.margin not in published.misfits:
         return ""
-    found = number(published.misfits[shown.margin])
+    found = number(round(published.misfits[shown.margin], DECIMALS))
     return f" Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1."
 
 

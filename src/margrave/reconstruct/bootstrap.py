@@ -3,7 +3,7 @@
 Non-negativity and rounding bring bias, so the error of the unbiased table no longer applies. Here the published table
 plays the truth: it is measured again with fresh noise, fitted, made non-negative and rounded, several times over, and
 what comes out is compared with what went in. No data is touched and no budget spent: only published numbers go in. The
-random numbers come from a seed made of the noisy answers, so the same release always gets the same error bars.
+random numbers come from a seed that is published with the bars, so that anybody can simulate them again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from margrave.design.limits import record_simulations, simulations
 from margrave.design.plan import Plan
 from margrave.noise import Generator, sample_many
 from margrave.reconstruct.fit import Fit
-from margrave.reconstruct.published import Published, digest, publish
+from margrave.reconstruct.published import Published, publish
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int | None], None]
 
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
+_ROUNDED = 1e-5
+"""Room for bars that were rounded before they were published."""
 _POOL = 8
 """The fewest cells, near zero or away from it, whose errors are pooled apart."""
 
@@ -86,9 +88,18 @@ class Simulated:
         return size, widths
 
 
-def simulate(plan: Plan, fit: Fit, published: Published, progress: Progress | None = None) -> Simulated:
-    """Publish again from simulated measurements of a published table."""
-    generator = Generator.seeded(f"error bars {digest(fit.measured)}")
+def too_small(counts: Floats, errors: Floats, widths: Floats, *, whole: bool) -> NDArray[np.bool_]:
+    """The cells whose 95 % bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
+    near = counts < 2 * errors
+    least = np.where(near, ndtri(0.975) * errors, 0.0)
+    if whole:
+        least = np.where(near, np.maximum(least, 1.0), least)
+    return np.asarray((errors < _LEAST) | (widths < least - _ROUNDED))
+
+
+def simulate(plan: Plan, fit: Fit, published: Published, seed: str, progress: Progress | None = None) -> Simulated:
+    """Publish again from simulated measurements of a published table, with noise from a seed that is no secret."""
+    generator = Generator.seeded(f"error bars {seed}")
     count = replicates(published)
     fits, again = [], []
     for number in range(count):

@@ -1,0 +1,58 @@
+"""What each form of words, report and error bars looks like is pinned: another output needs another number."""
+
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+import margrave as mg
+from margrave.publish.forms import FORMS, Forms
+from margrave.publish.manifest import composition, guarantee_json
+from margrave.publish.report import report_html
+from tests.publish.test_every_field import FACTS, LEDGER
+from tests.shapes import frame_of
+
+PINNED = {
+    "words": {1: ""},
+    "report": {1: ""},
+    "bars": {1: ""},
+}
+"""The outputs of each form, as a digest. Past lines stay: bundles of those forms are out there."""
+
+
+@pytest.fixture(scope="module")
+def outs(releases):
+    facts = mg.release(FACTS, frame_of(FACTS.domain, np.array([[3, 4], [5, 6]])), seed=1)
+    return [*releases.values(), facts]
+
+
+def words(outs):
+    said = [(guarantee_json(one.plan)["words"], guarantee_json(one.plan)["unit"]) for one in outs]
+    return repr((said, composition(None), composition(LEDGER)))
+
+
+def report(outs):
+    return "\n".join(report_html(one, "2031-02-03T04:05:06+00:00", "margrave 0") for one in outs)
+
+
+def bars(outs):
+    """In three digits: the others may depend on the processor."""
+    simulated = [one for one in outs if one.simulates]
+    tables = [one.error_bars(margin) for one in simulated for margin in one.plan.spec.margins]
+    return "\n".join(f"{number:.3g}" for table in tables for column in table for number in column)
+
+
+@pytest.mark.parametrize("part", [words, report, bars])
+def test_another_output_has_another_form(outs, part):
+    name = part.__name__
+    found = sha256(part(outs).encode()).hexdigest()
+    assert PINNED[name].get(getattr(FORMS, name)) == found, (
+        f"the {name} of a bundle changed: raise FORMS.{name} in margrave/publish/forms.py, so that bundles that were "
+        f"written before are not called forged, and add the new number here with {found!r}"
+    )
+
+
+def test_forms_are_whole_numbers():
+    for wrong in (-1, True, 1.0, "1"):
+        with pytest.raises(ValueError, match="whole number"):
+            Forms(words=wrong)
