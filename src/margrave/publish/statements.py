@@ -28,7 +28,7 @@ from margrave.publish.reading import Files
 from margrave.publish.release import Bars, Release
 from margrave.publish.report import report_html
 from margrave.reconstruct.bootstrap import too_small
-from margrave.reconstruct.nonnegative import METHODS
+from margrave.reconstruct.nonnegative import METHODS, TRIMMED
 
 BAR_SHARE, BAR_LEAST = 0.02, 0.05
 """How far a simulated error bar may be from the stated one: a part of it, and of a record. The same software gives the
@@ -127,7 +127,8 @@ def _check_methods(release: Release) -> None:
     said: list[tuple[str, str, str, tuple[str, ...]]]
     said = [("plan.strategy", release.plan.strategy, spec.strategy, (*STRATEGIES, "search"))]
     if published is not None:
-        said.append(("published.method", published.method, spec.nonnegative, (*METHODS, "records")))
+        method = published.method.removesuffix(TRIMMED)
+        said.append(("published.method", method, spec.nonnegative, (*METHODS, "records")))
         ways = ("controlled",) if published.method == "records" else (spec.rounding, "none")
         said.append(("published.rounding", published.rounding, "auto", ways))
     for place, found, asked, there in said:

@@ -36,6 +36,8 @@ from margrave.reconstruct.risk import measured, probes, risk_of
 from margrave.reconstruct.spectrum import Spectrum
 
 METHODS = ("auto", "least-squares", "log-linear", "sparse", "entropy", "linear-program", "simple")
+TRIMMED = ", trimmed"
+"""What the name of a method ends in where small cells were set to zero afterwards."""
 
 _CLEARLY = 0.8
 """Estimated risks are themselves noisy: what was measured beyond the wanted tables is given up only for this much."""
@@ -167,7 +169,7 @@ def _least_risk(estimates: Estimates, wanted: Sequence[Margin], possible: Possib
     candidates = {
         "least-squares": [one.table for one in solved],
         "sparse": alike,
-        "sparse, trimmed": [_trimmed(one, table) for one, table in zip(every, alike, strict=True)],
+        f"sparse{TRIMMED}": [_trimmed(one, table) for one, table in zip(every, alike, strict=True)],
     }
     risks = {name: risk_of(tried, tables) for name, tables in candidates.items()}
     best = min(risks, key=lambda name: risks[name])
