@@ -108,7 +108,7 @@ LEDGER = {"id": "f" * 32, "dataset": "survey@1", "entry": 7, "hash": "0" * 64, "
 FACTS = with_facts(spec_of((2, 2), ["ab"], strategy="margins"), ["a"])
 
 
-@pytest.fixture(params=["laplace", "sensitive", "raw", "charged", "facts"])
+@pytest.fixture(params=["sensitive", "raw", "charged", "facts"])
 def bundle(request, data, tmp_path):
     if request.param == "facts":
         out = mg.release(FACTS, frame_of(FACTS.domain, np.array([[3, 4], [5, 6]])))
