@@ -64,11 +64,11 @@ def _charged_twice(name: str, planned: Plan, url: str) -> Release:
         ledger.add_account("ann")
         ledger.grant("ann", f"{name}@1", planned.spec.budget)
         heading("LEDGER before: what may be spent on the data set in all, and by whom")
-        bank.show(url)
+        bank.show(ledger=url)
         with progress("Releasing and simulating error bars") as update:
             first = pipeline.release(planned, ledger=ledger, account="ann", progress=update)
         heading("LEDGER after: the budget is used up, so another question would be refused")
-        bank.show(url)
+        bank.show(ledger=url)
         again = pipeline.release(planned, ledger=ledger, account="ann")
         same = "the same bundle, byte for byte" if again.stored == first.stored else "ANOTHER BUNDLE"
         typer.echo(f"The same question again costs nothing and returns {same}.")

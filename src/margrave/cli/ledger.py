@@ -190,7 +190,7 @@ def clock(
     ] = False,
     ledger: Url = DEFAULT,
 ) -> None:
-    """Compare the clock with the last entry; with --set-back, go back to it. What had ended stays ended."""
+    """Compare the clock with the last entry. With --set-back, go back to it; what had ended stays ended."""
     from time import time_ns
 
     from margrave.budget.ledger.clock import iso
