@@ -105,6 +105,9 @@ def test_replacing_a_contrast_moves_it_by_two_in_one_output():
         lambda: Query(("a",), contrast=("b",)),
         lambda: Query(("a",), contrast=("a",), residual=("a",)),
         lambda: Query(("a0",), contrast=("a0",)).shape(domain_of(3)),
+        lambda: Query(("a", "a")),
+        lambda: Query(("a",), contrast=("a", "a")),
+        lambda: Query(("a",), residual=("a", "a")),
     ],
 )
 def test_what_is_refused(build):

@@ -38,7 +38,10 @@ class Query:
 
     def __post_init__(self) -> None:
         for name in ("margin", "contrast", "residual"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            names = tuple(getattr(self, name))
+            if len(set(names)) < len(names):  # twice the same contrast would be priced as none
+                raise UsageError("a query names each attribute once")
+            object.__setattr__(self, name, names)
         if not set(self.contrast) <= set(self.margin) or not set(self.residual) <= set(self.margin):
             raise UsageError("contrast and residual attributes must belong to the margin")
         if set(self.contrast) & set(self.residual):

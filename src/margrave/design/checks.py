@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import prod
 
+from margrave.algebra.encoding import BinaryEncoding
 from margrave.budget.units import ZCDP, amount
 from margrave.design.accuracy import effective
 from margrave.design.facts.declared import check_declared, is_given
@@ -66,6 +67,8 @@ def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
     bounded as its cost supposes. ``room``: the part of the budget by which the cost may be above it.
     """
     spec, encoding = plan.spec, plan.encoding
+    if encoding is not None and encoding != BinaryEncoding(spec.domain):
+        raise RefusedError("the plan measures another domain than that of its spec: plan again")
     if plan.protection != protection_of(spec, encoding):
         raise RefusedError(
             "the plan protects something else than its spec says, or its spec has lost its [data]: plan again"

@@ -152,6 +152,29 @@ def test_an_older_data_set_goes_on_without_counts_and_is_then_settled(url):
         verify(bank)
 
 
+def test_a_version_registered_beside_an_older_one_says_what_rows_of_both_stand_for(url):
+    older(url, 4).close()
+    with mg.Ledger.open(url, clock=Clock("2030-01-02")) as bank:
+        bank.register("survey@2", Notion())
+        for name in ("survey@1", "survey@2"):
+            with pytest.raises(RefusedError, match="is one record: it was registered so"):
+                bank.declare_count(name, "income")
+            with pytest.raises(RefusedError, match="another notion"):
+                bank.reserve(ask(30, dataset=DataSetName.parse(name), notion=Notion(count="income")))
+        verify(bank)
+
+
+def test_a_version_registered_after_a_declaration_has_its_column(url):
+    older(url, 4).close()
+    with mg.Ledger.open(url, clock=Clock("2030-01-02")) as bank:
+        bank.declare_count("survey@1", "n")
+        with pytest.raises(RefusedError, match="how many records a row stands for"):
+            bank.register("survey@2", Notion())
+        bank.register("survey@2", COUNTED)
+        released(bank, 30, dataset=DataSetName.parse("survey@2"), notion=COUNTED)
+        verify(bank)
+
+
 def test_a_question_is_the_same_as_before_rows_were_said_to_be_counted():
     plan = mg.plan(spec_of('count = "n"'))
     digest = "ac27633f6b4e7cfba1c7f2de4f230860fe02baf57417333fedd34b7c6c7aced1"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import margrave as mg
+from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.query import Query
 from margrave.budget.events import Disclosure, Measurement
 from margrave.budget.units import ZCDP, PureDP, amount
@@ -14,6 +15,7 @@ from margrave.design.checks import check_plan
 from margrave.design.codebook import Categories, Codebook, Entry
 from margrave.design.facts.cost import induced_cost
 from margrave.design.facts.effect import fact_words, price_factor
+from margrave.design.plan import protection_of
 from margrave.design.planner import make_plan, without_facts
 from margrave.design.spec_sections import DataSection, Unit
 from margrave.design.workload import PublicFact
@@ -137,6 +139,19 @@ def test_a_plan_made_by_hand_meets_what_the_planner_refuses():
         check_plan(replace(large, measurements=(Measurement(wide, DiscreteLaplace(Fraction(10**8))),)))
     with pytest.raises(RefusedError, match="more than the budget"):
         check_plan(replace(plan, measurements=(replace(one, noise=DiscreteGaussian(Fraction(1))),)))
+
+
+def test_a_plan_that_measures_another_domain_than_its_spec_is_refused():
+    """Read as 4 × 1 values, a table of 2 × 2 would be measured at no price, because nothing in it could change."""
+    spec = replace(spec_of((2, 2, 2), ["b", "c"], strategy="margins", neighbours="replace"), sensitive=("b", "c"))
+    encoding = BinaryEncoding(spec_of((4, 1, 2), ["c"]).domain)
+    cheap = Measurement(Query(("c",)), DiscreteLaplace(Fraction(8)))
+    whole = Measurement(Query(("a:0", "a:1", "b")), DiscreteLaplace(Fraction(1, 50)))
+    plan = replace(make_plan(spec), encoding=encoding, measurements=(cheap, whole), exact=((),))
+    plan = replace(plan, protection=protection_of(spec, encoding))
+    assert plan.cost == PureDP(Fraction(1, 4))
+    with pytest.raises(RefusedError, match="another domain"):
+        check_plan(plan)
 
 
 def test_replaced_records_make_the_total_a_fact():

@@ -145,10 +145,11 @@ def _dataset(view: View, body: Mapping[str, Any], entry: Entry) -> None:
         if cap is None:
             raise UsageError(f"{full} is the first version under its cap: say how much may be spent in all")
         members = Members(pool)
-        told = "count" in body["notion"]
-        view.put(Pool(pool, cap, counted=(notion.count or "") if told else None))
+        view.put(Pool(pool, cap))
     else:
         _check_shared(view, members, notion, cap, full)
+    if "count" in body["notion"]:  # from here on it is told for all versions, the older ones included
+        view.put(need_pool(view, pool)._replace(counted=notion.count or ""))
     if most is not None:
         _check_unit(view, pool, most, "the most for one request")
     view.put(replace(members, versions=(*members.versions, full)))
