@@ -36,7 +36,7 @@ bench-peers: .venv-peers/.ready
 	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --editable . --requirement benchmarks/peers.txt
 	@touch $@
 
-# Half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
+# Less than half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
 PART ?= 1
 soak: $(VENV)/.ready-test
 	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/budget/ledger

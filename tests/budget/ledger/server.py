@@ -69,7 +69,7 @@ class Server:
         command = [self.bin / "postgres", "-D", self.data, "-k", self.data, "-h", "", "-c", "max_connections=150"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen(command, **quiet, **self._options())
-        for _ in range(600):
+        for _ in range(2400):
             try:
                 with self.connect():
                     return
@@ -98,8 +98,7 @@ class Server:
 
     def stop(self):
         if self.process is not None and self.process.poll() is None:
-            os.kill(self.process.pid, signal.SIGINT)
-            self.process.wait(30)
+            self.crash()  # what it would write first is removed anyway
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
