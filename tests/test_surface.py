@@ -12,6 +12,7 @@ PUBLIC = [
     "Ledger",
     "Plan",
     "Release",
+    "SigningKey",
     "Spec",
     "Target",
     "count",

@@ -17,6 +17,7 @@ __all__ = [
     "Ledger",
     "Plan",
     "Release",
+    "SigningKey",
     "Spec",
     "Target",
     "count",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from margrave.design.target import Target, plan_for, sweep
     from margrave.pipeline import count, draft, plan, plan_graph, release, release_graph
     from margrave.publish.release import Release
+    from margrave.publish.signature import SigningKey
     from margrave.score.inference import infer
 
 
@@ -70,6 +72,10 @@ def __getattr__(name: str) -> Any:
         from margrave.publish.release import Release
 
         return Release
+    if name == "SigningKey":
+        from margrave.publish.signature import SigningKey
+
+        return SigningKey
     if name == "infer":
         from margrave.score.inference import infer
 

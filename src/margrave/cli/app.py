@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from margrave import __version__
-from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, ledger, plans, study
+from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, keys, ledger, plans, study
 from margrave.errors import MargraveError
 
 _INTERRUPTED = 130
@@ -54,6 +54,7 @@ app.command()(bundles.report)
 app.command()(inference.infer)
 app.command()(evaluate.evaluate)
 app.command()(commands.count)
+app.command()(keys.key)
 app.command()(commands.examples)
 app.command()(study.reproduce)
 app.add_typer(graphs.app)

@@ -90,14 +90,20 @@ def _show_contents(release: Release, out: Path, as_json: bool) -> None:
 def verify(
     out: BundlePath,
     bars: Annotated[bool, typer.Option("--bars", help="Simulate error bars again too; may take a while.")] = False,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="Whose signature there must be: a public key.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute a release again from its measurements. Exit code 4 names the first difference."""
     from margrave.design.guarantee import approximate
+    from margrave.publish.signature import PublicKey
     from margrave.publish.verify import verify as check
 
+    wanted = None if key is None else PublicKey.load(key)
     with progress("Verifying") as update:
-        found = check(out, update, bars=bars)
+        found = check(out, update, bars=bars, key=wanted)
+    signer = None if found.signer is None else found.signer.fingerprint
     if as_json:
         print_json(
             {
@@ -108,6 +114,8 @@ def verify(
                 "margins": found.margins,
                 "cost": found.cost.as_dict(),
                 "not_checked": [{"part": one.part, "reason": one.reason} for one in found.not_checked],
+                "signed_by": signer,
+                "signer_known": key is not None,
             }
         )
         return
@@ -121,6 +129,9 @@ def verify(
     typer.echo(f"As they follow from the release: {', '.join(names[part] for part in names if part not in left)}.")
     for one in found.not_checked:
         typer.echo(str(one))
+    if signer is not None:
+        known = "which is the one you named" if key is not None else "of which you must know whose it is: see --key"
+        typer.echo(f"Signed by the key {signer}, {known}.")
     if not found.private:
         notice(_NOT_PRIVATE)
 

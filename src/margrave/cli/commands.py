@@ -13,6 +13,7 @@ from margrave.cli.terminal import notice, print_frame, print_json, progress, wat
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
+    from margrave.publish.signature import SigningKey
 
 
 def init(
@@ -54,6 +55,9 @@ def release(
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign the bundle with this key (see 'margrave key').", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
@@ -62,6 +66,7 @@ def release(
 
     if to is not None:
         check_target(to)
+    key = _signing_key(sign, to)
     with progress("Measuring") as update:
         charged = {"account": account, "dataset": dataset, "request": request}
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
@@ -75,7 +80,7 @@ def release(
         out.prepare(update)
     if to is not None:
         with progress("Writing") as update:
-            out.save(to, progress=update)
+            out.save(to, sign=key, progress=update)
         notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
         return
     if as_json:
@@ -88,6 +93,18 @@ def release(
         return
     for margin in out.plan.spec.margins:
         print_frame(out.table(*margin), ", ".join(margin) or "total")
+
+
+def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:
+    """The key to sign with, opened before anything is spent."""
+    from margrave.cli.keys import load_key
+    from margrave.errors import UsageError
+
+    if sign is None:
+        return None
+    if to is None:
+        raise UsageError("--sign signs the bundle that --out writes: name its place with --out")
+    return load_key(sign)
 
 
 def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Release:

@@ -184,6 +184,20 @@ def grant(
 
 
 @app.command()
+def key(
+    public: Annotated[Path, typer.Argument(metavar="PUB", help="A public key (see 'margrave key').")],
+    ledger: Url = DEFAULT,
+) -> None:
+    """Hold the public key that releases are signed with. Signed bundles are then checked by 'verify --against'."""
+    from margrave.publish.signature import PublicKey
+
+    found = PublicKey.load(public)
+    with _opened(ledger) as held:
+        held.hold_key(found.raw.hex())
+    typer.echo(f"The ledger holds the key {found.fingerprint}.")
+
+
+@app.command()
 def clock(
     set_back: Annotated[
         bool, typer.Option("--set-back", help="Date entries by the clock again, after one with too late a date.")

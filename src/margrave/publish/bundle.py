@@ -44,6 +44,7 @@ from margrave.publish.parts import (
 from margrave.publish.reading import MOST_BYTES, Files, archived, opened, safe_name
 from margrave.publish.release import Bars, Release
 from margrave.publish.report import report_html
+from margrave.publish.signature import SigningKey, signed
 from margrave.publish.stored import Read, stored_answers, stored_bars, stored_exact
 from margrave.publish.writing import File, is_archive, write_file, write_files
 
@@ -62,12 +63,12 @@ class Bundle:
     manifest: Manifest
 
 
-def save(release: Release, path: str | Path, progress: Progress | None = None) -> Path:
-    """Write a release to a new folder, or to a new file if the name ends in .zip."""
+def save(release: Release, path: str | Path, progress: Progress | None = None, sign: SigningKey | None = None) -> Path:
+    """Write a release to a new folder, or to a new file if the name ends in .zip; signed, if there is a key."""
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
     now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
-    total, done = _file_count(release), 0
+    total, done = _file_count(release) + (sign is not None), 0
 
     def step() -> None:
         nonlocal done
@@ -75,13 +76,17 @@ def save(release: Release, path: str | Path, progress: Progress | None = None) -
         if progress is not None:
             progress(done, total)
 
-    if release.stored is not None and is_archive(target):
+    def with_signature(files: Iterator[File]) -> Iterator[File]:
+        return files if sign is None else signed(files, sign, MANIFEST)
+
+    if release.stored is not None and is_archive(target) and sign is None:
         write_file(target, release.stored)
     elif release.stored is not None:
         with archived(release.stored) as kept:
-            write_files(target, ((name, kept.read(name, MOST_BYTES)) for name in sorted(kept.names)), step)
+            files = ((name, kept.read(name, MOST_BYTES)) for name in sorted(kept.names))
+            write_files(target, with_signature(files), step)
     else:
-        write_files(target, bundle_files(release, release.created or now), step)
+        write_files(target, with_signature(bundle_files(release, release.created or now)), step)
     return target
 
 

@@ -25,6 +25,7 @@ from margrave.publish.large import bundle_bytes, is_large
 from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
 from margrave.publish.reading import MOST_BYTES, archived, opened
 from margrave.publish.release import Release
+from margrave.publish.signature import signer_of
 from margrave.publish.writing import File, archive_of
 
 
@@ -171,6 +172,7 @@ def _published(place: Path) -> Published | None:
         if MANIFEST not in files.names:
             return None
         content = files.read(MANIFEST, MOST_MANIFEST)
+        signer = signer_of(files, content)
     section = read_manifest(content).ledger
     if section is None:
         return None
@@ -178,4 +180,4 @@ def _published(place: Path) -> Published | None:
         head = Head(section["id"], section["entry"], section["hash"])
     except (KeyError, UsageError):
         raise BundleError(f"{place}: {MANIFEST} does not say where its ledger stood") from None
-    return Published(str(place), head, sha256(content).hexdigest())
+    return Published(str(place), head, sha256(content).hexdigest(), None if signer is None else signer.raw.hex())

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from margrave.budget.ledger.content import Content
     from margrave.design.facts.bounds import CellBounds
+    from margrave.publish.signature import SigningKey
 
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -83,11 +84,20 @@ class Release:
 
         return release_html(self)
 
-    def save(self, path: str | Path, *, progress: Callable[[int, int | None], None] | None = None) -> Path:
-        """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md)."""
+    def save(
+        self,
+        path: str | Path,
+        *,
+        sign: SigningKey | None = None,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> Path:
+        """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md).
+
+        ``sign``: a key, ``mg.SigningKey.load("curator.key")``, that tells readers who made it.
+        """
         from margrave.publish import bundle
 
-        return bundle.save(self, path, progress)
+        return bundle.save(self, path, progress, sign)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

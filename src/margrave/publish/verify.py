@@ -48,6 +48,7 @@ from margrave.publish.parts import (
     table_stems,
 )
 from margrave.publish.reading import Files, opened
+from margrave.publish.signature import SIGNATURE, PublicKey, signer_of
 from margrave.publish.statements import NotChecked, check_bars, check_report, check_statements
 from margrave.reconstruct.bootstrap import replicates
 
@@ -73,19 +74,24 @@ class Verified:
     margins: int
     cost: Budget
     not_checked: tuple[NotChecked, ...] = ()
+    signer: PublicKey | None = None
 
 
-def verify(path: str | Path, progress: Progress | None = None, *, bars: bool = False) -> Verified:
+def verify(
+    path: str | Path, progress: Progress | None = None, *, bars: bool = False, key: PublicKey | None = None
+) -> Verified:
     """Check a whole bundle; a VerificationError names the first thing that does not fit.
 
-    ``bars``: simulate error bars again from their seed, which takes as long as it took to make them.
+    ``bars``: simulate error bars again from their seed, which takes as long as it took to make them. ``key``: whose
+    signature there must be; without one, a signature that is there must fit, whoever made it.
     """
     with opened(Path(path)) as files:
         if MANIFEST not in files.names:
             raise BundleError(f"{path}: there is no {MANIFEST}, so this is not a release")
         check_version(files.read(MANIFEST, MOST_MANIFEST))
         try:
-            return _verify(files, progress, bars)
+            signer = signer_of(files, files.read(MANIFEST, MOST_MANIFEST), key)
+            return replace(_verify(files, progress, bars), signer=signer)
         except VerificationError:
             raise
         except MargraveError as error:
@@ -128,7 +134,7 @@ def _check_files(files: Files, bundle: Bundle, step: Step) -> None:
     for name in listed:
         checked(files, bundle.manifest, name)
         step()
-    extra = sorted(files.names - set(listed) - {MANIFEST})
+    extra = sorted(files.names - set(listed) - {MANIFEST, SIGNATURE})
     if extra:
         raise VerificationError(f"{extra[0]!r} is in the bundle, and {MANIFEST} does not list it")
 

@@ -36,17 +36,31 @@ def test_a_clock_more_than_a_year_ahead_needs_a_word(url, clock):
         verify(ledger)
 
 
-def test_a_commit_at_a_wrong_time_is_refused_and_can_be_made_later(url, clock):
+def test_what_becomes_of_a_request_is_dated_as_the_entry_before_whatever_the_clock_says(url, clock):
     with small(url, clock=clock) as ledger:
         charge = ledger.reserve(ask(1))
         clock.forward(days=5000)
-        with pytest.raises(RefusedError, match="--clock-is-right"):
-            ledger.commit(charge, b"answer", "0" * 64)
-        with pytest.raises(RefusedError, match="--clock-is-right"):
-            ledger.void(charge, touched=True)
-        clock.forward(days=-4999)
         assert ledger.commit(charge, b"answer", "0" * 64) == b"answer"
+        clock.forward(days=-4999)
+        released(ledger, 2)
+        assert [one.time for one, _ in ledger.entries()] == sorted(one.time for one, _ in ledger.entries())
         verify(ledger)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_whether_a_clock_is_believed_does_not_depend_on_what_became_of_a_request(url, clock, answered):
+    with small(url, grant=None, clock=clock) as ledger:
+        ledger.grant("ann", "survey@1", eps(1), expires="2030-02-15")
+        charge = ledger.reserve(ask(1))
+        if answered:
+            ledger.commit(charge, b"answer", "0" * 64)
+        clock.forward(days=30)
+        again = ledger.reserve(ask(1))
+        if not answered:
+            ledger.commit(again, b"answer", "0" * 64)
+        clock.forward(days=40)
+        with pytest.raises(RefusedError, match="70 days after the last entry"):
+            ledger.add_account("bob")
 
 
 def test_a_clock_so_far_ahead_that_a_grant_would_end_needs_a_word(url, clock):

@@ -10,7 +10,7 @@ from margrave.budget.ledger.earlier import drawn_answers
 from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.limits import kept
 from margrave.budget.ledger.lookup import requests
-from margrave.budget.ledger.records import Asked, Grants, Pool, Question, Tip, View
+from margrave.budget.ledger.records import Asked, Grants, Keys, Pool, Question, Tip, View
 from margrave.budget.ledger.replay import entry_of, recomputed
 from margrave.budget.ledger.store import Session
 from margrave.budget.ledger.totals import fits
@@ -20,11 +20,15 @@ from margrave.errors import VerificationError
 
 @dataclass(frozen=True)
 class Published:
-    """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity."""
+    """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity.
+
+    ``signer`` is the public key, in hexadecimal digits, with which it is signed, if it is.
+    """
 
     place: str
     head: Head
     release: str
+    signer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,9 @@ def _check_published(session: Session, view: View, tip: Tip, one: Published) -> 
     """A bundle was charged here: the ledger still has the entry, and the commit of this very release."""
     if one.head.ledger != tip.ledger:
         raise VerificationError(f"{one.place} was charged to another ledger ({one.head.ledger})")
+    held = view.get(Keys)
+    if one.signer is not None and held is not None and one.signer not in held.keys:
+        raise VerificationError(f"{one.place} is signed with a key that the ledger does not hold ({one.signer})")
     charge = _charged_by(session, view, one.head)
     if charge is None and one.head.number > tip.mark[0]:
         raise VerificationError(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 from time import gmtime, strftime
+from typing import Any
 
+from margrave.budget.ledger.journal import is_public
 from margrave.budget.ledger.records import Grants, Tip, View
 from margrave.errors import RefusedError
 
@@ -21,11 +23,16 @@ A_YEAR, LONG = 366, 60
 before only if a grant would end by it. A ledger that was not used for some weeks is nothing unusual."""
 
 
-def time_of(kind: str, view: View, tip: Tip | None, now: int, sure: bool) -> str:
-    """The time of the next entry; refused if the clock must be wrong, or, unless somebody is sure, may well be."""
+def time_of(kind: str, body: Mapping[str, Any], view: View, now: int, sure: bool) -> str:
+    """The time of the next entry; refused if the clock must be wrong, or, unless somebody is sure, may well be.
+
+    What became of a request once data was open is dated as the entry before: it must not move the time by which the
+    next request is judged.
+    """
+    tip = view.get(Tip)
     if tip is None or kind == "clock":
         return iso(now)
-    if kind == "rules":  # it says nothing about now, and comes with an entry that does
+    if kind == "rules" or not is_public(kind, body):  # the first comes with an entry that says when
         return tip.time
     time = _time_after(tip.time, now)
     if not sure:

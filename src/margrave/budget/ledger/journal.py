@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from margrave.errors import VerificationError
 
 KINDS = (
-    "open", "rules", "clock", "dataset", "count", "account", "grant", "end",
+    "open", "rules", "clock", "key", "dataset", "count", "account", "grant", "end",
     "reserve", "drawn", "commit", "failed", "void",
 )  # fmt: skip
 START = "0" * 64
@@ -73,9 +73,9 @@ class Entry(NamedTuple):
         )
 
 
-def is_public(entry: Entry) -> bool:
+def is_public(kind: str, body: Mapping[str, Any]) -> bool:
     """Whether an entry, and that it is there, depends on no data: what became of a request once data was open does."""
-    return entry.kind not in ("drawn", "commit", "failed") and not (entry.kind == "void" and entry.body["charged"])
+    return kind not in ("drawn", "commit", "failed") and not (kind == "void" and body["charged"])
 
 
 def next_mark(mark: Mark, entry: Entry, body_text: str | None = None) -> Mark:

@@ -161,6 +161,10 @@ class Ledger:
         """End the grants of an account now. What was not spent can be granted anew."""
         self._write("end", {"account": account, "dataset": dataset})
 
+    def hold_key(self, key: str) -> None:
+        """Hold the public key, in hexadecimal digits, that releases are signed with from now on."""
+        self._write("key", {"key": key})
+
     def set_clock_back(self) -> None:
         """Date entries by the clock again, after one with a wrong, later date. What had ended by then stays ended."""
         self._write("clock", {})
@@ -187,7 +191,7 @@ class Ledger:
                 )
             asked = earlier(view, request)
             if asked is not None:
-                active_grants(view, account, data.pool, self._time(view, "reserve"))
+                active_grants(view, account, data.pool, self._time(view, "reserve", body))
                 return self._charge(session, view, asked)
             tip = self._append(session, view, "reserve", body, text)
             asked = need_asked(view, identity)
@@ -387,7 +391,7 @@ class Ledger:
     ) -> Tip:
         tip = view.get(Tip)
         number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
-        entry = Entry(number, self._time(view, kind), kind, body, previous)
+        entry = Entry(number, self._time(view, kind, body), kind, body, previous)
         text = entry.text if body_text is None else entry.text_with(body_text)
         entry_hash = hash_of(text)
         after = apply(view, entry, entry_hash, body_text)
@@ -401,9 +405,9 @@ class Ledger:
         session.append((number, text, entry_hash), state, answer)
         return after
 
-    def _time(self, view: View, kind: str) -> str:
+    def _time(self, view: View, kind: str, body: Mapping[str, Any]) -> str:
         """The time of an entry that is written now."""
-        return time_of(kind, view, view.get(Tip), self._clock(), self._clock_is_right)
+        return time_of(kind, body, view, self._clock(), self._clock_is_right)
 
 
 def _kept(limit: Budget | None, events: Fraction) -> Budget | None:

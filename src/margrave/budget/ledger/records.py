@@ -368,12 +368,32 @@ class Question(NamedTuple):
         return cls(dataset, question, tuple(value["requests"]), value.get("drawn"))
 
 
+@dataclass(frozen=True)
+class Keys:
+    """The public keys that releases are signed with, in hexadecimal digits, the newest last."""
+
+    keys: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return "keys"
+
+    @property
+    def text(self) -> str:
+        return canonical({"keys": self.keys})
+
+    @classmethod
+    def from_json(cls, name: str, value: Mapping[str, Any]) -> Keys:
+        return cls(tuple(value["keys"]))
+
+
 KINDS: Mapping[str, type[Record]] = {
     "account": Account,
     "asked": Asked,
     "dataset": DataSet,
     "grants": Grants,
     "head": Tip,
+    "keys": Keys,
     "members": Members,
     "pool": Pool,
     "question": Question,

@@ -16,6 +16,7 @@ from margrave.budget.ledger.records import (
     DataSet,
     Grant,
     Grants,
+    Keys,
     Members,
     Pool,
     Tip,
@@ -25,7 +26,7 @@ from margrave.budget.ledger.records import (
     read_limit,
 )
 from margrave.budget.ledger.totals import amount, fits, no_more, same_unit, together
-from margrave.budget.ledger.values import Notion, check_account_name, check_data_name, check_day
+from margrave.budget.ledger.values import Notion, check_account_name, check_data_name, check_day, check_digest
 from margrave.budget.units import ApproxDP, Budget
 from margrave.errors import RefusedError, UsageError
 
@@ -44,7 +45,7 @@ def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = Non
     rules = _rules_of(entry, tip)
     _RULES[rules][entry.kind](view, entry.body, entry)
     mark = NO_MARK if tip is None else tip.mark
-    if is_public(entry):
+    if is_public(entry.kind, entry.body):
         mark = next_mark(mark, entry, body_text)
     if entry.kind == "reserve":
         view.put(need_asked(view, entry.body["request"])._replace(mark=mark))
@@ -184,6 +185,14 @@ def _count(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     view.put(pool)
 
 
+def _key(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    check_digest("a public key", body["key"])
+    held = view.get(Keys) or Keys()
+    if body["key"] in held.keys[-1:]:
+        raise RefusedError("the ledger holds this key already")
+    view.put(Keys((*(one for one in held.keys if one != body["key"]), body["key"])))
+
+
 def _account(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     name, kind, organisation = body["name"], body["type"], body["organisation"]
     check_account_name("the account", name)
@@ -313,6 +322,7 @@ _SECOND: Mapping[str, Rule] = {
     "count": _count,
     "grant": _kept(_grant, "amount"),
     "clock": _clock,
+    "key": _key,
     "reserve": questions.reserve,
     "drawn": questions.drawn,
     "commit": questions.commit,

@@ -12,7 +12,7 @@ from margrave.budget.ledger.journal import Entry, is_public
 from margrave.budget.ledger.ledger import Ledger
 from margrave.budget.ledger.limits import kept
 from margrave.budget.ledger.lookup import need_account, need_asked, need_dataset, need_members, need_pool, payers
-from margrave.budget.ledger.records import Asked, DataSet, Members, Pool, Tip, View, budget_json, read_limit
+from margrave.budget.ledger.records import Asked, DataSet, Keys, Members, Pool, Tip, View, budget_json, read_limit
 from margrave.budget.ledger.replay import chain
 from margrave.budget.ledger.totals import epsilon_at, fits, together, unit
 from margrave.budget.ledger.values import Notion
@@ -52,6 +52,8 @@ def sentence(entry: Entry) -> str:
             return f"From here on rules {body['rules']} hold; earlier entries are judged by those of their time."
         case "clock":
             return "The clock was set back: earlier entries have too late a date. What had ended by then stays ended."
+        case "key":
+            return f"Releases are signed with the key {body['key']} from here on."
         case "dataset":
             return _registered(body)
         case "count":
@@ -99,7 +101,7 @@ def told_to(ledger: Ledger, name: str) -> Iterator[tuple[int, Entry]]:
     with ledger.store.reading() as session:
         names = payers(need_account(View(session.state), name))
         mine: set[str] = set()
-        public = (entry for entry, _ in chain(session) if is_public(entry))
+        public = (entry for entry, _ in chain(session) if is_public(entry.kind, entry.body))
         for number, entry in enumerate(public, start=1):
             body = entry.body
             match entry.kind:
@@ -161,6 +163,8 @@ class Statement:
     ledger: str
     entries: int
     hash: str
+    keys: tuple[str, ...] = ()
+    """The public keys that releases were signed with, the newest last."""
     early: int = 0
     """How many of the requests were accepted by the first rules, which are right for requests fixed beforehand."""
 
@@ -182,6 +186,7 @@ class Statement:
             "spent": budget_json(together(self.pool.spent, kept(self.pool.cap))),
             "composition": list(self.composition()),
             "requests": list(self.requests),
+            "signing_keys": list(self.keys),
             "ledger": {"id": self.ledger, "entries": self.entries, "hash": self.hash},
         }
 
@@ -239,6 +244,8 @@ class Statement:
             for margin in one["exact"] if "disclosed" not in one else ():
                 yield f"- {_table(margin)}: exact, no noise: the same in all neighbours"
         yield ""
+        if self.keys:
+            yield f"Releases that are signed are signed with the public key {self.keys[-1]}."
         yield f"Ledger {self.ledger}, {self.entries} entries, head {self.hash}."
 
 
@@ -276,6 +283,7 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         versions = tuple(need_dataset(view, one) for one in members.versions)
         pool, tip = need_pool(view, pool_name), view.get(Tip)
         assert tip is not None
+        keys = (view.get(Keys) or Keys()).keys
         reserved, returned, rules = [], set(), 1
         for one, _ in chain(session):
             rules = one.body.get("rules", 1) if one.kind in ("open", "rules") else rules
@@ -287,7 +295,7 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         charged = [(one, by, rules) for one, by, rules in asked if by.cap and by.id not in returned]
     requests = [_request_json(one, by) for one, by, _ in charged]
     early = sum(rules == 1 for _, _, rules in charged)
-    return Statement(pool, versions, tuple(requests), tip.ledger, *tip.mark, early)
+    return Statement(pool, versions, tuple(requests), tip.ledger, *tip.mark, keys, early)
 
 
 def _request_json(entry: Entry, asked: Asked) -> dict[str, Any]:
