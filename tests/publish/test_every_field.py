@@ -149,7 +149,11 @@ def changed_column(table, name):
     values = table.column(name).to_pylist()
     row = min(1, len(values) - 1)
     rest = [value for value in values if value != values[row]]
-    values[row] = values[row] + 1 if not isinstance(values[row], str) else [*rest, values[row] + "x"][0]
+    if isinstance(values[row], str):
+        values[row] = [*rest, values[row] + "x"][0]
+    else:
+        # More than simulated bars may differ by.
+        values[row] += 1 if isinstance(values[row], int) else 1 + abs(values[row]) / 2
     place = table.column_names.index(name)
     return table.set_column(place, name, pa.array(values, table.schema.field(name).type))
 
