@@ -79,7 +79,12 @@ class VerificationError(MargraveError):
     exit_code = 4
 
 
+_LONGEST = 60
+"""Longer words are not compared: it takes time with the product of their lengths, and nobody mistypes one."""
+
+
 def suggest(word: str, choices: Iterable[str]) -> str:
     """``": did you mean 'age'?"`` when one of the choices is close to the word, otherwise the empty string."""
-    close = get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    likely = [choice for choice in choices if len(choice) <= _LONGEST] if len(word) <= _LONGEST else []
+    close = get_close_matches(word, likely, n=1, cutoff=0.6)
     return f": did you mean {close[0]!r}?" if close else ""

@@ -185,7 +185,7 @@ def test_a_changed_number_is_found_though_checksums_fit(bundle, reseal, name):
     column = pa.array(values, table.schema.field(label).type)
     parquet.write_table(table.set_column(table.column_names.index(label), label, column), path)
     reseal(bundle)
-    fails(bundle, "follows from the measurements as|microdata|disagree")
+    fails(bundle, "follows from the measurements as|microdata|disagree|do not follow from the release")
 
 
 def test_a_changed_byte_is_found_by_whoever_reads_it(bundle):

@@ -107,7 +107,7 @@ def test_a_manifest_cannot_point_outside(folder, reseal, tmp_path):
     from margrave.publish.verify import verify
 
     reseal(folder, lambda found: found["files"].update({"../secret.csv": {"bytes": 6, "sha256": "0" * 64}}))
-    with pytest.raises(MargraveError, match="a name that no release has"):
+    with pytest.raises(MargraveError, match="which such a release does not have"):
         verify(folder)
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from margrave.errors import UsageError
+from margrave.untrusted import MOST_NUMBER
 
 _LONGEST_DECIMAL, _LONGEST_READ = 40, 16
 _LARGEST_EXPONENT = 4000
@@ -48,6 +49,8 @@ def readable(number: Fraction) -> str:
 
 def exact_number(text: str) -> Fraction:
     """The number that a text such as ``0.1``, ``1e-9`` or ``1/3`` names exactly; the inverse of `exact_text`."""
+    if len(text) > MOST_NUMBER:
+        raise UsageError(f"'{text[:20]}…' has {len(text)} characters: a number may have {MOST_NUMBER}")
     if not text.isascii() or "_" in text:
         raise UsageError(f"{text!r} is not a number")
     try:

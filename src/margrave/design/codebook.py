@@ -30,6 +30,10 @@ class Categories:
         if not self.values:
             raise UsageError("values must not be empty")
 
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
 
 @dataclass(frozen=True)
 class Range:
@@ -41,6 +45,10 @@ class Range:
     def __post_init__(self) -> None:
         if self.low > self.high:
             raise UsageError(f"range [{self.low}, {self.high}] must not decrease")
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low + 1
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -66,6 +74,10 @@ class Bins:
             raise UsageError("bins must not mix numbers and dates")
         if any(left >= right for left, right in zip(self.edges, self.edges[1:], strict=False)):  # type: ignore[operator]
             raise UsageError("bin edges must increase")
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
 
     @property
     def values(self) -> tuple[str, ...]:

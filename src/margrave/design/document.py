@@ -11,9 +11,12 @@ from pathlib import Path
 
 from margrave.design.toml import line_of, locate
 from margrave.errors import Problem, SpecError, suggest
+from margrave.untrusted import MOST_DOTS, MOST_SPEC
 
 _DATA = (".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb", ".gz")
 """How the names of files end that hold data."""
+_KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
+_DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS}}}")
 
 
 def spec_text(path: Path) -> str:
@@ -33,13 +36,16 @@ def public_text(path: Path) -> str:
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise fail("is no ordinary file; a pipe or a device might never end")
-        content = path.read_bytes()
+        with path.open("rb") as handle:
+            content = handle.read(MOST_SPEC + 1)
     except IsADirectoryError:
         raise fail("is a folder; name a spec file inside it") from None
     except FileNotFoundError:
         raise fail(f"no such file{suggest(path.name, _siblings(path))}") from None
     except (OSError, ValueError) as error:
         raise fail(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(content) > MOST_SPEC:
+        raise fail(f"is longer than {MOST_SPEC >> 20} MiB")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,6 +62,9 @@ def _siblings(path: Path) -> list[str]:
 
 def parse_text(text: str, source: str) -> dict[str, object]:
     """The values of a document, its decimals exact; ``source`` names it in errors."""
+    if (dotted := _DOTTED.search(text)) is not None:
+        line = text.count("\n", 0, dotted.start()) + 1
+        raise SpecError([Problem("syntax", f"{MOST_DOTS} words are joined by dots", line)], source)
     try:
         return tomllib.loads(text, parse_float=_decimal)
     except RecursionError:

@@ -16,12 +16,17 @@ from margrave.budget.units import exact_number
 from margrave.design.texts import text_problem
 from margrave.design.toml import below
 from margrave.errors import Problem, UsageError, suggest
+from margrave.untrusted import MOST_PROBLEMS, MOST_TEXT, MOST_WORDS
 
 _Word = TypeVar("_Word", bound=str)
 _SUGGESTIONS = 50
 _CHOICES = 1000
 _EXPONENT = 300
 _LONGEST = 10**_EXPONENT
+
+
+class TooManyError(Exception):
+    """So many problems were found that the rest of the document is not worth reading."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,9 @@ class Node:
 
     def problem(self, text: str) -> None:
         self.problems.append(Problem(self.place or "spec", text))
+        if len(self.problems) >= MOST_PROBLEMS:
+            self.problems.append(Problem("spec", "there may be more: it was read no further"))
+            raise TooManyError
 
     def wrong_type(self, wanted: str) -> None:
         self.problem(f"must be {wanted}, not {describe(self.value)}")
@@ -59,6 +67,8 @@ class Node:
                 self.problem(f"a key must be text, not {describe(name)}")
             elif wrong := text_problem(text):
                 self.problem(f"a key {wrong}")
+            elif len(text) > MOST_TEXT:
+                self.problem(f"a key has {len(text)} characters: at most {MOST_TEXT} are possible")
             elif text in found:
                 self.problem(f"key {text!r} is given twice")
             else:
@@ -101,7 +111,12 @@ class Node:
         if not self.value.strip():
             self.problem("must not be empty")
             return None
-        return self.value
+        return self.value if self._fits(self.value, MOST_WORDS) else None
+
+    def _fits(self, text: str, most: int) -> bool:
+        if len(text) > most:
+            self.problem(f"has {len(text)} characters: at most {most} are possible")
+        return len(text) <= most
 
     def flag(self) -> bool | None:
         if not isinstance(self.value, bool):
@@ -130,7 +145,7 @@ class Node:
             self.wrong_type(f"one of {words(options)}")
             return None
         hint = self.hint(self.value, options) or f"; it must be one of {words(options)}"
-        self.problem(f"unknown choice {self.value!r}{hint}")
+        self.problem(f"unknown choice {shortened(self.value)!r}{hint}")
         return None
 
     def number(self) -> Fraction | None:
@@ -177,7 +192,7 @@ class Node:
         if text == "*":
             self.problem("'*' stands for all values in published tables and cannot be a value")
             return None
-        return text
+        return text if self._fits(text, MOST_TEXT) else None
 
 
 def canonical(value: object) -> str | None:
@@ -210,7 +225,8 @@ def describe(value: object) -> str:
         case int():
             return f"the whole number {value}" if abs(value) < 10**20 else "a whole number"
         case Decimal() | float() | Fraction():
-            return f"the number {value}"
+            text = str(value)
+            return f"the number {text}" if len(text) <= 40 else "a number"
         case datetime() | time():
             return "a time"
         case date():
@@ -222,6 +238,11 @@ def describe(value: object) -> str:
         case None:
             return "nothing"
     return f"a Python {type(value).__name__}"
+
+
+def shortened(text: str, most: int = 100) -> str:
+    """A text as errors quote it."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def words(options: Sequence[str], most: int = 12) -> str:

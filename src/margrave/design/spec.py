@@ -31,7 +31,7 @@ from margrave.design.choices import (
 from margrave.design.codebook import Categories, Codebook
 from margrave.design.document import parse_text, spec_text, with_lines
 from margrave.design.facts.contradictions import contradictions
-from margrave.design.reader import Node
+from margrave.design.reader import Node, TooManyError
 from margrave.design.spec_attributes import Names, name_problem, read_attributes
 from margrave.design.spec_public import Files
 from margrave.design.spec_sections import (
@@ -224,6 +224,13 @@ def _parse(text: str, base: Path | None, source: str) -> Spec:
 def _read(document: Mapping[str, object], base: Path | None) -> tuple[Spec | None, list[Problem]]:
     """The spec, or None and what is wrong with it."""
     root = Node(document)
+    try:
+        return _read_root(root, base), root.problems
+    except TooManyError:
+        return None, root.problems
+
+
+def _read_root(root: Node, base: Path | None) -> Spec | None:
     keys = root.table(SECTIONS)
     for section in ("attributes", "release", "privacy"):
         if section not in keys:
@@ -239,13 +246,13 @@ def _read(document: Mapping[str, object], base: Path | None) -> tuple[Spec | Non
         release = read_release(keys["release"], names, Files(base, secret))
     privacy = read_privacy(keys["privacy"], release) if "privacy" in keys else PrivacySection()
     if root.problems or privacy.budget is None:
-        return None, root.problems
+        return None
     zeros = release.impossible + determined_zeros(codebook)
     for number, text in contradictions(codebook.domain, release.public, zeros):
         keys["release"].child("public", None).child(number, None).problem(text)
     if root.problems:
-        return None, root.problems
-    return _assemble(codebook, privacy.budget, release, privacy, data, title or "", draft is True), []
+        return None
+    return _assemble(codebook, privacy.budget, release, privacy, data, title or "", draft is True)
 
 
 def _assemble(

@@ -12,7 +12,8 @@ from typing import Literal, cast
 
 from margrave.algebra.domain import Margin
 from margrave.design.codebook import Bins, Categories, Codebook, Edge, Entry, Range, Rule
-from margrave.design.reader import Node, canonical, words
+from margrave.design.reader import Node, canonical, shortened, words
+from margrave.untrusted import MOST_DECLARED, MOST_EXCLUDED
 
 KEYS = ("values", "bins", "range", "closed", "missing", "other", "labels", "title", "determines")
 RULES = ("values", "bins", "range")
@@ -42,7 +43,7 @@ class Names:
         if name in self.values:
             return True
         hint = node.hint(name, self.values) or f"; declared are {words(list(self.values))}"
-        node.problem(f"unknown attribute {name!r}{hint}")
+        node.problem(f"unknown attribute {shortened(name)!r}{hint}")
         return False
 
     def margin(self, node: Node) -> Margin | None:
@@ -72,7 +73,7 @@ class Names:
         if known is None or text in known:
             return text
         hint = node.hint(text, self.ordered[name]) or f"; its values are {words(self.ordered[name])}"
-        node.problem(f"{name!r} has no value {text!r}{hint}")
+        node.problem(f"{name!r} has no value {shortened(text)!r}{hint}")
         return None
 
 
@@ -81,7 +82,7 @@ def read_attributes(node: Node) -> tuple[Codebook, Names]:
     declared = node.pairs("a table with one key for each attribute")
     if isinstance(node.value, Mapping) and not node.value:
         node.problem("declare at least one attribute")
-    entries = {name: _read_entry(name, child) for name, child in declared.items()}
+    entries = _read_entries(node, declared)
     ordered = {name: entry.attribute.values for name, entry in entries.items() if entry is not None}
     names = Names({name: frozenset(ordered[name]) if name in ordered else None for name in entries}, ordered)
     for name, child in declared.items():
@@ -89,7 +90,21 @@ def read_attributes(node: Node) -> tuple[Codebook, Names]:
             _check_determines(name, child.child("determines", child.value["determines"]), names)
     sound = tuple(entry for entry in entries.values() if entry is not None)
     _check_cycles(node, sound)
+    _check_excluded(node, sound, names)
     return Codebook(sound), names
+
+
+def _read_entries(node: Node, declared: Mapping[str, Node]) -> dict[str, Entry | None]:
+    """The entries, as long as all their values together are few enough to be held."""
+    entries: dict[str, Entry | None] = {}
+    total = 0
+    for name, child in declared.items():
+        entries[name] = entry = _read_entry(name, child)
+        total += 0 if entry is None else entry.rule.size
+        if total > MOST_DECLARED:
+            node.problem(f"the attributes up to {name!r} have more than {MOST_DECLARED:,} values together; use bins")
+            return dict.fromkeys(declared)
+    return entries
 
 
 def name_problem(name: str) -> str | None:
@@ -296,9 +311,21 @@ def _check_determines(name: str, node: Node, names: Names) -> None:
             child.problem(f"says nothing about {words(absent)}; every value of {name!r} must be mapped")
 
 
+def _check_excluded(node: Node, entries: tuple[Entry, ...], names: Names) -> None:
+    """Note maps that rule out so many combinations that they could not be listed."""
+    total = 0
+    for entry in entries:
+        for target, implied in entry.determines.items():
+            total += len(set(implied.values())) * len(names.ordered.get(target, ()))
+            if total > MOST_EXCLUDED:
+                place = node.child(entry.name, None).child("determines", None).child(target, None)
+                place.problem(f"rules out more than {MOST_EXCLUDED:,} values, too many to be listed; leave it out")
+                return
+
+
 def _check_cycles(node: Node, entries: tuple[Entry, ...]) -> None:
     """Note each attribute that determines itself through others."""
-    edges = {entry.name: tuple(entry.determines) for entry in entries}
+    edges = _without_ends({entry.name: tuple(entry.determines) for entry in entries})
     for start in edges:
         reached: set[str] = set()
         queue = [target for target in edges[start] if target != start]
@@ -309,3 +336,20 @@ def _check_cycles(node: Node, entries: tuple[Entry, ...]) -> None:
                 queue.extend(edges.get(current, ()))
         if start in reached:
             node.child(start, None).child("determines", None).problem(f"{start!r} determines itself through others")
+
+
+def _without_ends(edges: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The attributes from which a cycle can be reached: those that determine nothing are left out, again and again."""
+    sources: dict[str, list[str]] = {}
+    for source, targets in edges.items():
+        for target in targets:
+            sources.setdefault(target, []).append(source)
+    left = {source: len(targets) for source, targets in edges.items()}
+    queue = [source for source, targets in left.items() if not targets]
+    queue += [target for target in sources if target not in left]
+    for end in queue:
+        for source in sources.get(end, ()):
+            left[source] -= 1
+            if not left[source]:
+                queue.append(source)
+    return {source: targets for source, targets in edges.items() if left[source]}

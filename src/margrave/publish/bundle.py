@@ -41,16 +41,16 @@ from margrave.publish.parts import (
     read_published,
     table_stems,
 )
-from margrave.publish.reading import MOST_BYTES, Files, archived, opened, safe_name
+from margrave.publish.reading import Files, archived, opened, safe_name
 from margrave.publish.release import Bars, Release
 from margrave.publish.report import report_html
 from margrave.publish.signature import SigningKey, signed
 from margrave.publish.stored import Read, stored_answers, stored_bars, stored_exact
 from margrave.publish.writing import File, is_archive, write_file, write_files
+from margrave.untrusted import MOST_BYTES, MOST_MANIFEST, MOST_PACKED, MOST_REPORT, MOST_SPARE
 
 MANIFEST = "release.json"
 REPORT = "report.html"
-MOST_MANIFEST = 1 << 28
 
 Progress = Callable[[int, int | None], None]
 
@@ -158,7 +158,7 @@ def read_bundle(files: Files) -> Bundle:
     """The release in the files of a bundle."""
     if MANIFEST not in files.names:
         raise BundleError(f"there is no {MANIFEST}: this is not a release")
-    manifest = read_manifest(files.read(MANIFEST, MOST_MANIFEST))
+    manifest = read_manifest(manifest_content(files))
     plan = manifest.plan
 
     def read(name: str) -> bytes:
@@ -209,17 +209,33 @@ def _large_numbers(manifest: Manifest, read: Read) -> Numbers:
     return stored_answers(plan, layout, read), stored_exact(plan, layout, read), bars
 
 
+def manifest_content(files: Files) -> bytes:
+    """The content of `release.json`, unless it was packed so tightly that no honest one could be."""
+    return files.read(MANIFEST, min(MOST_MANIFEST, MOST_SPARE + MOST_PACKED * files.packed(MANIFEST)))
+
+
 def checked(files: Files, manifest: Manifest, name: str) -> bytes:
     """The content of a file, if it is the one that the release was written with."""
+    content = files.read(name, _stated(manifest, name).length)
+    if Checksum.of(content) != manifest.files[name]:
+        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
+    return content
+
+
+def check_file(files: Files, manifest: Manifest, name: str) -> None:
+    """The same for a file whose content is not needed, and so is not held."""
+    if Checksum(*files.digest(name, _stated(manifest, name).length)) != manifest.files[name]:
+        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
+
+
+def _stated(manifest: Manifest, name: str) -> Checksum:
+    """What `release.json` says of a file, if such a file can be."""
     checksum = manifest.files.get(name)
     if checksum is None or not safe_name(name):
         raise BundleError(f"release.json does not list {name!r}, or lists a name that no release has")
-    if not 0 <= checksum.length <= MOST_BYTES:
+    if not 0 <= checksum.length <= (MOST_REPORT if name == REPORT else manifest.longest_file):
         raise BundleError(f"release.json gives {name} an impossible length")
-    content = files.read(name, checksum.length)
-    if Checksum.of(content) != checksum:
-        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
-    return content
+    return checksum
 
 
 def report_of(path: str | Path, out: Path | None = None) -> Path:

@@ -19,14 +19,15 @@ from margrave.crossing import Measured
 from margrave.design.plan import Plan
 from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError, RefusedError, UsageError
-from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, bundle_files, read_bundle
+from margrave.publish.bundle import MANIFEST, bundle_files, manifest_content, read_bundle
 from margrave.publish.drawn import drawn_bytes, pack, unpack
 from margrave.publish.large import bundle_bytes, is_large
 from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
-from margrave.publish.reading import MOST_BYTES, archived, opened
+from margrave.publish.reading import archived, opened
 from margrave.publish.release import Release
 from margrave.publish.signature import signer_of
 from margrave.publish.writing import File, archive_of
+from margrave.untrusted import MOST_BYTES
 
 
 def notion_of(spec: Spec) -> Notion:
@@ -171,7 +172,7 @@ def _published(place: Path) -> Published | None:
     with opened(place) as files:
         if MANIFEST not in files.names:
             return None
-        content = files.read(MANIFEST, MOST_MANIFEST)
+        content = manifest_content(files)
         signer = signer_of(files, content)
     section = read_manifest(content).ledger
     if section is None:

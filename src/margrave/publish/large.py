@@ -104,6 +104,10 @@ class Parts:
         """The blocks of a file."""
         return range(self.starts[part], (*self.starts, len(self.sizes))[part + 1])
 
+    def ends(self, part: int) -> tuple[int, int]:
+        """The first block of a file, and the last: the one that made it full."""
+        return self.blocks(part).start, self.blocks(part).stop - 1
+
     def frame(self, part: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """For each row of a file, the number of its block (from 1) and its own number in the block (from 0)."""
         blocks = self.blocks(part)
@@ -135,6 +139,8 @@ class Layout:
             if not first or sorted(set(numbers)) != numbers or any(number >= len(sizes) for number in numbers):
                 raise ValueError
             found.append(Parts(folder, sizes, tuple(numbers)))
+            if any(sum(sizes[slice(*found[-1].ends(part))]) > 2 * PART_ROWS for part in range(len(numbers))):
+                raise ValueError
         return cls(*found)
 
     def as_dict(self) -> dict[str, list[int]]:

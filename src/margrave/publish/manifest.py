@@ -6,9 +6,9 @@ Numbers that carry privacy are written as texts, which no reader of JSON can rou
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -18,10 +18,12 @@ from margrave.budget.events import Disclosure, Measurement, Protection
 from margrave.budget.units import exact_number, exact_text
 from margrave.design.plan import Plan
 from margrave.design.spec import Spec
-from margrave.errors import BundleError, MargraveError
+from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.publish.forms import Forms
-from margrave.publish.large import Layout
+from margrave.publish.json_text import parse
+from margrave.publish.large import MOST_ROWS, Layout
+from margrave.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
 from margrave.version import __version__
 
 FORMAT = "margrave-release"
@@ -47,6 +49,15 @@ class Checksum:
     def of(cls, content: bytes) -> Checksum:
         return cls(len(content), sha256(content).hexdigest())
 
+    @classmethod
+    def of_pieces(cls, pieces: Iterable[bytes]) -> Checksum:
+        """The checksum of pieces put together, of which only one is held."""
+        found, length = sha256(), 0
+        for piece in pieces:
+            found.update(piece)
+            length += len(piece)
+        return cls(length, found.hexdigest())
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -66,6 +77,15 @@ class Manifest:
     ledger: Mapping[str, Any] | None = None
     published: Mapping[str, Any] | None = None
     layout: Layout | None = None
+
+    @cached_property
+    def longest_file(self) -> int:
+        """The most bytes that a file of numbers can have: all numbers, each beside the values of all attributes."""
+        plan = self.plan
+        rows = _numbers(plan) + (0 if self.published is None else self.published["rows"])
+        texts = (text for one in plan.spec.domain for text in (one.name, *one.values))
+        width = 32 + 2 * max(len(text.encode()) for text in texts)
+        return min(MOST_SPARE + rows * (len(plan.spec.domain) + 8) * width, MOST_BYTES)
 
 
 def software() -> str:
@@ -135,7 +155,7 @@ def read_manifest(content: bytes) -> Manifest:
     try:
         spec = Spec.from_dict(found["spec"])
         created = found.get("created")
-        plan = plan_from_json(spec, found["plan"], found["events"])
+        plan = plan_from_json(spec, found["plan"], found["events"], large=found["version"] != 1)
         return Manifest(
             plan=plan,
             private=_is(found["private"], bool),
@@ -145,11 +165,13 @@ def read_manifest(content: bytes) -> Manifest:
             stated=_is(found["guarantee"], dict),
             forms=Forms(**_is(found.get("forms", {}), dict)),
             ledger=_ledger(found.get("ledger")),
-            published=None if found["published"] is None else _is(found["published"], dict),
+            published=_published(found["published"]),
             layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
         )
     except BundleError:
         raise
+    except SpecError as error:
+        raise BundleError(f"{_NAME} contradicts itself: {error.problems[0]}") from None
     except MargraveError as error:
         raise BundleError(f"{_NAME} contradicts itself: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
@@ -158,10 +180,7 @@ def read_manifest(content: bytes) -> Manifest:
 
 def parsed(content: bytes) -> dict[str, Any]:
     """The JSON object, once it is known to be that of a release."""
-    try:
-        found = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        raise BundleError(f"{_NAME} is not readable as JSON: it was changed or cut short") from None
+    found = parse(content, _NAME)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BundleError(f"{_NAME} is not that of a Margrave release")
     number = found.get("version")
@@ -212,6 +231,14 @@ def _ledger(value: Any) -> Mapping[str, Any] | None:
     return {name: _is(value[name], kind) for name, kind in kinds.items()}
 
 
+def _published(value: Any) -> Mapping[str, Any] | None:
+    """How the published table was made, of which only the number of its rows is looked at here."""
+    if value is not None and not 0 <= _is(_is(value, dict)["rows"], int) <= MOST_RECORDS:
+        raise BundleError(f"{_NAME} announces {value['rows']} rows of microdata: up to {MOST_RECORDS} can be read")
+    found: Mapping[str, Any] | None = value
+    return found
+
+
 def _checksum(value: Mapping[str, Any]) -> Checksum:
     return Checksum(_is(value["bytes"], int), _is(value["sha256"], str))
 
@@ -223,6 +250,8 @@ def _canonical(value: Mapping[str, Any]) -> bytes:
         return ((_lines(value) if large else json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode()
     except UnicodeEncodeError:
         raise BundleError("a name or a value holds half a character, which is no text: no bundle can hold it") from None
+    except RecursionError:
+        raise BundleError(f"{_NAME} has lists or objects too deep in one another") from None
 
 
 def _lines(value: Mapping[str, Any]) -> str:
@@ -266,8 +295,10 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_from_json(spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Plan:
-    """The inverse of `plan_json`, checked against its spec."""
+def plan_from_json(
+    spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]], *, large: bool = True
+) -> Plan:
+    """The inverse of `plan_json`, checked against its spec; ``large`` if it may be that of a large release."""
     encoding = {None: None, "binary": BinaryEncoding(spec.domain)}[value["encoding"]]
     protection = value["protection"]
     plan = Plan(
@@ -283,11 +314,17 @@ def plan_from_json(spec: Spec, value: Mapping[str, Any], events: Sequence[Mappin
         exact=tuple(tuple(_is(name, str) for name in _is(margin, list)) for margin in value["exact"]),
         encoding=encoding,
     )
-    _check_plan(plan)
+    _check_plan(plan, large)
     return plan
 
 
-def _check_plan(plan: Plan) -> None:
+def _numbers(plan: Plan) -> int:
+    """All measured numbers, and the cells of all tables, exact and wanted."""
+    measured = sum(one.query.outputs(plan.domain) for one in plan.measurements)
+    return measured + sum(map(plan.domain.cells, plan.exact)) + sum(map(plan.spec.domain.cells, plan.spec.margins))
+
+
+def _check_plan(plan: Plan, large: bool) -> None:
     if not plan.measurements:
         raise BundleError("the release has no measurements")
     for margin in (*plan.counted, plan.protection.sensitive):
@@ -297,6 +334,8 @@ def _check_plan(plan: Plan) -> None:
     sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]
     if max(sizes) > MOST_CELLS:
         raise BundleError("the release has a table that is too large to be read")
+    if not large and _numbers(plan) > 4 * MOST_ROWS:
+        raise BundleError("the release is too large for version 1 of the format")
     if len({type(one.noise) for one in plan.measurements}) > 1:
         raise BundleError("the release mixes two kinds of noise, which none does")
     for one in plan.measurements:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.algebra.domain import Domain
 from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import UsageError
 from margrave.noise import Generator
@@ -16,6 +16,7 @@ from margrave.reconstruct.published import Published
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
@@ -85,16 +86,33 @@ def _drawn(bins: Bins, codes: NDArray[np.int64], generator: Generator) -> NDArra
     return np.where(inside, drawn, np.nan)
 
 
-def codes_of(domain: Domain, codebook: Codebook, values: dict[str, Any]) -> NDArray[np.int64]:
-    """The records given as columns, in codes; the inverse of `columns`."""
-    rows = len(next(iter(values.values()))) if values else 0
-    found = np.zeros((rows, len(domain)), dtype=np.int64)
-    for axis, name in enumerate(domain.names):
-        entry = codebook[name]
-        allowed = typed(entry, np.arange(entry.attribute.size)).tolist()
-        codes = {value: code for code, value in enumerate(allowed)}
-        try:
-            found[:, axis] = [codes[value] for value in values[name]]
-        except KeyError:
-            raise UsageError(f"the microdata has a value of {name!r} that the codebook does not have") from None
-    return found
+def schema(codebook: Codebook, names: Sequence[str]) -> pa.Schema:
+    """The columns of the records as Arrow has them."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.array(_allowed(codebook[name])).type) for name in names])
+
+
+def shown(entry: Entry) -> list[str]:
+    """What CSV writes for each code of an attribute."""
+    return [value if isinstance(value, str) else repr(value) for value in _allowed(entry).tolist()]
+
+
+def coded(entry: Entry, column: Any) -> NDArray[np.int64] | None:
+    """The codes of some values of one attribute, the inverse of `typed`; None where there is another value."""
+    if column.null_count:
+        return None
+    known = {value: code for code, value in enumerate(_allowed(entry).tolist())}
+    if hasattr(column, "dictionary"):
+        lookup = np.array([known.get(value, -1) for value in column.dictionary.to_pylist()], dtype=np.int64)
+        codes = lookup[column.indices.to_numpy()] if len(column) else np.zeros(0, dtype=np.int64)
+    elif isinstance(entry.rule, Range):
+        codes = column.to_numpy() - entry.rule.low
+    else:
+        codes = np.array([known.get(value, -1) for value in (False, True)])[column.to_numpy(zero_copy_only=False) * 1]
+    return codes if ((codes >= 0) & (codes < entry.attribute.size)).all() else None
+
+
+def _allowed(entry: Entry) -> NDArray[Any]:
+    """Every value of an attribute, in the codebook's type."""
+    return typed(entry, np.arange(entry.attribute.size))

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
 from margrave.design.describe import name_of
+from margrave.design.limits import FULL_CELLS
 from margrave.design.plan import Plan
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.microdata import codes_of, columns
-from margrave.reconstruct.held import FullTable, Held, Records
+from margrave.publish.microdata import coded, columns, schema, shown
+from margrave.publish.parquet import read_batches, read_parquet
+from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.published import Published, used_domain
+from margrave.untrusted import MOST_HELD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +71,13 @@ def exact_stems(plan: Plan) -> dict[Margin, str]:
 
 def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
     """Every part of a bundle that has both a CSV and a Parquet file, by its stem, in canonical order."""
+    yield from derived_parts(release)
+    if release.publication is not None:
+        yield published_part(release, release.publication)
+
+
+def derived_parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
+    """The parts but for the published table, from which they follow together with the measurements."""
     yield MEASUREMENTS, measurements_part(release)
     for margin, name in exact_stems(release.plan).items():
         counts = release.measured.exact[margin]
@@ -76,8 +86,6 @@ def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
         yield CELLS, known_cells_part(release)
     for margin, name in table_stems(release.plan).items():
         yield name, table_part(release, margin)
-    if release.publication is not None:
-        yield published_part(release, release.publication)
 
 
 def known_cells_part(release: Release) -> pa.Table:
@@ -110,16 +118,54 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
         about = (str(said["method"]), rounding, changes, tuple(map(str, said["notes"])))
     except (KeyError, TypeError, ValueError, MargraveError):
         raise BundleError("release.json does not say how the published table was made") from None
-    name = f"{FITTED if rounding == 'none' else MICRODATA}.parquet"
+    if "temperature" not in said and domain.cells() > FULL_CELLS:
+        raise BundleError("release.json announces a table with more cells than any that is published as a whole")
     if rounding == "none":
-        counts = read_parquet(content, name, domain.cells(), ["count"]).column("count").to_numpy()
+        counts = read_parquet(content, f"{FITTED}.parquet", domain.cells(), ["count"]).column("count").to_numpy()
         return Published(domain, FullTable(domain, counts.reshape(domain.shape())), *about)
-    table = read_parquet(content, name, rows, domain.names)
-    values = {attribute: table.column(attribute).to_pylist() for attribute in domain.names}
-    held: Held = Records(domain, codes_of(domain, plan.spec.codebook, values))
+    batches = read_microdata(plan, rows, content)
     if "temperature" not in said:
-        return Published(domain, FullTable(domain, held.full()), *about)
-    return Published(domain, held, *about, *_fitted(domain, said))
+        return Published(domain, FullTable(domain, _counted(domain, batches)), *about)
+    if rows * len(domain) > MOST_HELD:
+        raise BundleError(f"{MICRODATA}.parquet has more than {MOST_HELD} values: too many to be held")
+    codes = np.zeros((rows, len(domain)), dtype=np.min_scalar_type(max(domain.shape(), default=1) - 1))
+    at = 0
+    for batch in batches:
+        codes[at : at + len(batch)] = batch
+        at += len(batch)
+    return Published(domain, Records(domain, codes), *about, *_fitted(domain, said))
+
+
+def read_microdata(plan: Plan, rows: int, content: bytes) -> Iterator[NDArray[np.int64]]:
+    """The published records in codes, one row a record, some at a time."""
+    domain, codebook, name = used_domain(plan), plan.spec.codebook, f"{MICRODATA}.parquet"
+    if rows == 0:  # columns without a value have no type
+        read_parquet(content, name, 0)
+        return
+    longest = max((len(value.encode()) for one in domain for value in one.values), default=0)
+    for batch in read_batches(content, name, rows, schema(codebook, domain.names), longest):
+        found = np.zeros((batch.num_rows, len(domain)), dtype=np.int64)
+        for axis, attribute in enumerate(domain.names):
+            codes = coded(codebook[attribute], batch.column(attribute))
+            if codes is None:
+                raise BundleError(f"{name} has a value that the codebook does not have")
+            found[:, axis] = codes
+        yield found
+
+
+def _counted(domain: Domain, batches: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
+    counts = np.zeros(domain.cells(), dtype=np.int64)
+    for codes in batches:
+        np.add.at(counts, cell_numbers(domain, codes), 1)
+    return counts.reshape(domain.shape())
+
+
+def cell_numbers(domain: Domain, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the cell that each record is in, where these numbers fit into 64 bits."""
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    for axis, size in enumerate(domain.shape()):
+        numbers = numbers * size + codes[:, axis]
+    return numbers
 
 
 def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float]]:
@@ -246,27 +292,6 @@ def _whole(table: pa.Table, name: str, file: str) -> NDArray[np.int64]:
     return numbers
 
 
-def read_parquet(content: bytes, name: str, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file that must have so many rows, and at least the given columns."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        if file.metadata.num_rows != rows:
-            raise BundleError(f"{name} has {file.metadata.num_rows} rows where the plan has {rows}")
-        wanted = file.schema_arrow.names if columns is None else columns
-        if not set(wanted) <= set(file.schema_arrow.names) or len(set(wanted)) != len(wanted):
-            raise BundleError(f"{name} does not have the columns {', '.join(wanted)}")
-        table = file.read(columns=list(wanted))
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError, NotImplementedError):
-        raise BundleError(f"{name} is not a readable Parquet file") from None
-    if table.num_rows != rows:
-        raise BundleError(f"{name} does not have the {rows} rows that it announces")
-    return table
-
-
 def parquet_bytes(table: pa.Table) -> bytes:
     """A part as a Parquet file: the same table gives the same bytes."""
     import pyarrow as pa
@@ -280,9 +305,26 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 def csv_bytes(table: pa.Table) -> bytes:
     """A part as CSV (RFC 4180, UTF-8, line feeds): the same table gives the same bytes, on every system."""
-    slices = (table.slice(start, _TOGETHER) for start in range(0, table.num_rows, _TOGETHER))
-    lines = (_csv_lines([_texts(values) for values in some.columns]) for some in slices)
-    return b"".join([_csv_row(table.column_names), *lines])
+    return b"".join(csv_pieces(table))
+
+
+def csv_pieces(table: pa.Table) -> Iterator[bytes]:
+    """The same, some rows at a time."""
+    yield _csv_row(table.column_names)
+    for start in range(0, table.num_rows, _TOGETHER):
+        yield _csv_lines([_texts(values) for values in table.slice(start, _TOGETHER).columns])
+
+
+def microdata_pieces(plan: Plan, batches: Iterator[NDArray[np.int64]]) -> Iterator[bytes]:
+    """Records as CSV, some at a time. Equal records stand together, so that few lines are made and repeated."""
+    domain, codebook = used_domain(plan), plan.spec.codebook
+    texts = [[_quoted(text) for text in shown(codebook[name])] for name in domain.names]
+    yield _csv_row(domain.names)
+    for codes in batches:
+        starts = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]).any(axis=1)])[: len(codes)]
+        lengths = np.diff(np.r_[starts, len(codes)]).tolist()
+        lines = (",".join(text[code] for text, code in zip(texts, row, strict=True)) for row in codes[starts].tolist())
+        yield "".join(f"{line}\n" * length for line, length in zip(lines, lengths, strict=True)).encode()
 
 
 def _csv_row(cells: Sequence[str]) -> bytes:

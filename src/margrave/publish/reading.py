@@ -8,18 +8,16 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BytesIO
+from hashlib import sha256
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import IO, Protocol
 
 from margrave.budget.ledger.content import AnswerFile, Content
 from margrave.errors import BundleError
-
-MOST_FILES = 1 << 18
-MOST_BYTES = 1 << 32
-"""No bundle has more files, and none unpacks to more bytes, than these."""
+from margrave.untrusted import CHUNK, MOST_BYTES, MOST_DIRECTORY, MOST_FILES
 
 _NAME = re.compile(r"(?:[a-z]+/)?[a-z0-9][a-z0-9-]*\.[a-z]+")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError, OverflowError)
@@ -35,6 +33,12 @@ class Files(Protocol):
     def read(self, name: str, most: int) -> bytes:
         """The content of a file, which must not be longer than ``most`` bytes."""
 
+    def digest(self, name: str, most: int) -> tuple[int, str]:
+        """The length of such a file and its SHA-256, without holding it."""
+
+    def packed(self, name: str) -> int:
+        """How many bytes a file takes as it is stored."""
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[Files]:
@@ -46,12 +50,31 @@ def opened(path: Path) -> Iterator[Files]:
         raise BundleError(f"{path}: there is no such folder or file")
     if not path.is_file():
         raise BundleError(f"{path} is no ordinary file: a release is a folder or a .zip file")
-    try:
-        archive = zipfile.ZipFile(path)
-    except _DAMAGED:
-        raise BundleError(f"{path} is neither the folder nor the .zip file of a release") from None
-    with archive:
+    with ExitStack() as stack:
+        try:
+            archive = stack.enter_context(_archive(stack.enter_context(_Opening(path))))
+        except _DAMAGED:
+            raise BundleError(f"{path} is neither the folder nor the .zip file of a release") from None
         yield _Archive(archive, _archive_names(archive), path)
+
+
+class _Opening(FileIO):
+    """A file of which, as long as an archive is being opened, no more than the longest directory is read."""
+
+    opening = True
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.opening and (size is None or size < 0):
+            size = max(os.fstat(self.fileno()).st_size - self.tell(), 0)
+        if self.opening and size is not None and size > MOST_DIRECTORY:
+            raise zipfile.BadZipFile("its directory is too long")
+        return super().read(size) or b""
+
+
+def _archive(handle: _Opening) -> zipfile.ZipFile:
+    archive = zipfile.ZipFile(handle)
+    handle.opening = False
+    return archive
 
 
 @contextmanager
@@ -76,10 +99,22 @@ class _Folder:
     names: frozenset[str]
 
     def read(self, name: str, most: int) -> bytes:
+        with self._opened(name) as handle:
+            return _bounded(handle.read(most + 1), name, most)
+
+    def digest(self, name: str, most: int) -> tuple[int, str]:
+        with self._opened(name) as handle:
+            return _digest(handle, name, most)
+
+    def packed(self, name: str) -> int:
+        return (self.path / name).stat().st_size
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
         _check_there(name, self.names)
         try:
             with (self.path / name).open("rb") as handle:
-                return _bounded(handle.read(most + 1), name, most)
+                yield handle
         except OSError as error:
             raise BundleError(f"{name} cannot be read ({error.strerror or error})") from None
 
@@ -91,12 +126,25 @@ class _Archive:
     source: Path | Content
 
     def read(self, name: str, most: int) -> bytes:
+        with self._opened(name) as handle:
+            return _bounded(handle.read(most + 1), name, most)
+
+    def digest(self, name: str, most: int) -> tuple[int, str]:
+        with self._opened(name) as handle:
+            return _digest(handle, name, most)
+
+    def packed(self, name: str) -> int:
+        return self.archive.getinfo(name).compress_size
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
         _check_there(name, self.names)
         try:
-            if self.archive.fp is not None:
-                return _unpacked(self.archive, name, most)
-            with zipfile.ZipFile(_handle(self.source)) as again:
-                return _unpacked(again, name, most)
+            with ExitStack() as stack:
+                archive = self.archive
+                if archive.fp is None:
+                    archive = stack.enter_context(zipfile.ZipFile(_handle(self.source)))
+                yield stack.enter_context(archive.open(name))
         except (*_DAMAGED, KeyError):
             raise BundleError(f"{name} is damaged: it cannot be unpacked") from None
 
@@ -105,11 +153,6 @@ def _handle(source: Path | Content) -> Path | IO[bytes]:
     if isinstance(source, AnswerFile):
         return source.reader()
     return BytesIO(source) if isinstance(source, bytes) else source
-
-
-def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    with archive.open(name) as handle:
-        return _bounded(handle.read(most + 1), name, most)
 
 
 def _check_there(name: str, names: frozenset[str]) -> None:
@@ -121,6 +164,16 @@ def _bounded(content: bytes, name: str, most: int) -> bytes:
     if len(content) > most:
         raise BundleError(f"{name} is longer than the release says")
     return content
+
+
+def _digest(handle: IO[bytes], name: str, most: int) -> tuple[int, str]:
+    found, length = sha256(), 0
+    while chunk := handle.read(CHUNK):
+        length += len(chunk)
+        if length > most:
+            raise BundleError(f"{name} is longer than the release says")
+        found.update(chunk)
+    return length, found.hexdigest()
 
 
 def _folder_names(folder: Path) -> frozenset[str]:

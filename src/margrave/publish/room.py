@@ -7,7 +7,8 @@ import json
 from margrave.algebra.domain import Margin
 from margrave.design.plan import Plan
 from margrave.errors import RefusedError
-from margrave.publish.bundle import MANIFEST, MOST_MANIFEST
+from margrave.publish.bundle import MANIFEST
+from margrave.untrusted import MOST_MANIFEST
 
 _PER_NAME, _PER_ITEM, _FIXED = 12, 500, 20_000
 """Bytes around a name in a list, of an event or a table beside its names, and those that are always there."""

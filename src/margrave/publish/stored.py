@@ -15,7 +15,7 @@ from margrave.crossing import Answer
 from margrave.design.plan import Plan
 from margrave.errors import BundleError
 from margrave.publish.large import Layout, Parts
-from margrave.publish.parts import read_parquet
+from margrave.publish.parquet import read_parquet
 
 if TYPE_CHECKING:
     from margrave.publish.release import Bars

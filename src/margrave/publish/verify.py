@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.budget.units import ApproxDP, Budget, amount, budget_from_dict
@@ -17,7 +18,7 @@ from margrave.design.plan import Plan
 from margrave.design.spec_sections import DataSection, Unit
 from margrave.errors import BundleError, MargraveError, VerificationError
 from margrave.publish.agreement import Agreement
-from margrave.publish.bundle import MANIFEST, MOST_MANIFEST, REPORT, Bundle, checked, read_bundle
+from margrave.publish.bundle import MANIFEST, REPORT, Bundle, check_file, checked, manifest_content, read_bundle
 from margrave.publish.forms import Forms
 from margrave.publish.large import (
     CONTENTS,
@@ -30,21 +31,24 @@ from margrave.publish.large import (
     tables_part,
     values_part,
 )
-from margrave.publish.manifest import check_version, guarantee_json
+from margrave.publish.manifest import Checksum, check_version, guarantee_json
+from margrave.publish.parquet import read_like
 from margrave.publish.parts import (
     CELLS,
     CUBE,
     DECIMALS,
     MEASUREMENTS,
+    MICRODATA,
     column,
-    csv_bytes,
+    csv_pieces,
     cube_rows,
+    derived_parts,
     exact_stems,
     known_cells_part,
-    parts,
+    microdata_pieces,
     published_name,
     published_part,
-    read_parquet,
+    read_microdata,
     table_stems,
 )
 from margrave.publish.reading import Files, opened
@@ -88,9 +92,9 @@ def verify(
     with opened(Path(path)) as files:
         if MANIFEST not in files.names:
             raise BundleError(f"{path}: there is no {MANIFEST}, so this is not a release")
-        check_version(files.read(MANIFEST, MOST_MANIFEST))
+        check_version(manifest_content(files))
         try:
-            signer = signer_of(files, files.read(MANIFEST, MOST_MANIFEST), key)
+            signer = signer_of(files, manifest_content(files), key)
             return replace(_verify(files, progress, bars), signer=signer)
         except VerificationError:
             raise
@@ -111,10 +115,10 @@ def _verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
         if progress is not None:
             progress(done, total)
 
-    _check_files(files, bundle, step)
     _check_names(bundle)
+    _check_files(files, bundle, step)
     _check_guarantee(bundle)
-    left = [*check_statements(files.read(MANIFEST, MOST_MANIFEST), bundle)]
+    left = [*check_statements(manifest_content(files), bundle)]
     if layout is None:
         margins = _check_agreement(release.domain, _check_parts(files, bundle, step))
     else:
@@ -132,7 +136,7 @@ def _own_bars(bundle: Bundle) -> Bundle:
 def _check_files(files: Files, bundle: Bundle, step: Step) -> None:
     listed = bundle.manifest.files
     for name in listed:
-        checked(files, bundle.manifest, name)
+        check_file(files, bundle.manifest, name)
         step()
     extra = sorted(files.names - set(listed) - {MANIFEST, SIGNATURE})
     if extra:
@@ -190,19 +194,59 @@ def _check_parts(files: Files, bundle: Bundle, step: Step) -> list[tuple[Margin,
     release = bundle.release
     by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
     tables = []
-    for stem, expected in parts(release):
+    for stem, expected in derived_parts(release):
         name = f"{stem}.parquet"
-        found = read_parquet(checked(files, bundle.manifest, name), name, expected.num_rows)
+        found = read_like(checked(files, bundle.manifest, name), name, expected)
         _compare(name, found, expected)
-        if checked(files, bundle.manifest, f"{stem}.csv") != csv_bytes(found):
-            raise VerificationError(f"{stem}.csv and {name} differ")
+        _check_text(bundle, stem, csv_pieces(found))
         if stem in by_stem:
             tables.append((by_stem[stem], stem, found))
             step()
-    cube = b"".join(cube_rows(release.domain, [(margin, table) for margin, _, table in tables]))
-    if checked(files, bundle.manifest, CUBE) != cube:
+    _check_published(files, bundle)
+    cube = cube_rows(release.domain, [(margin, table) for margin, _, table in tables])
+    if Checksum.of_pieces(cube) != bundle.manifest.files[CUBE]:
         raise VerificationError(f"{CUBE} and the tables differ")
     return tables
+
+
+def _check_text(bundle: Bundle, stem: str, pieces: Iterable[bytes]) -> None:
+    """A CSV file, whose checksum fits, says what its Parquet file says."""
+    if Checksum.of_pieces(pieces) != bundle.manifest.files[f"{stem}.csv"]:
+        raise VerificationError(f"{stem}.csv and {stem}.parquet differ")
+
+
+def _check_published(files: Files, bundle: Bundle) -> None:
+    """The published table's file is in the order that is written, and its CSV file, where it has one, says the same."""
+    release, said, small = bundle.release, bundle.manifest.published, bundle.manifest.layout is None
+    if release.publication is None or said is None:
+        return
+    name = published_name(said)
+    content = checked(files, bundle.manifest, name)
+    if not release.publication.whole or not said["rows"]:
+        stem, expected = published_part(release, release.publication)
+        found = read_like(content, name, expected)
+        _compare(name, found, expected)
+        pieces = csv_pieces(found)
+    else:
+        stem, pieces = MICRODATA, microdata_pieces(release.plan, _sorted(name, release.plan, said["rows"], content))
+    if small:
+        _check_text(bundle, stem, pieces)
+    else:
+        for _ in pieces:
+            pass
+
+
+def _sorted(name: str, plan: Plan, rows: int, content: bytes) -> Iterator[NDArray[np.int64]]:
+    """The records of a file, some at a time, if they are in the order of the cells."""
+    last: NDArray[np.int64] | None = None
+    for codes in read_microdata(plan, rows, content):
+        both = codes if last is None else np.concatenate([last, codes])
+        ahead = np.diff(both, axis=0)
+        first = np.take_along_axis(ahead, (ahead != 0).argmax(axis=1)[:, None], axis=1) if ahead.size else ahead
+        if (first < 0).any():
+            raise VerificationError(f"{name} does not list the records in the order of the cells")
+        yield codes
+        last = codes[-1:]
 
 
 def _compare(name: str, found: pa.Table, expected: pa.Table) -> None:
@@ -237,7 +281,7 @@ def _check_large(files: Files, bundle: Bundle, layout: Layout, step: Step) -> in
     release, margins = bundle.release, bundle.release.plan.spec.margins
 
     def compare(name: str, expected: pa.Table) -> pa.Table:
-        found = read_parquet(checked(files, bundle.manifest, name), name, expected.num_rows)
+        found = read_like(checked(files, bundle.manifest, name), name, expected)
         _compare(name, found, expected)
         return found
 
@@ -245,9 +289,7 @@ def _check_large(files: Files, bundle: Bundle, layout: Layout, step: Step) -> in
     compare(VALUES, values_part(release.domain))
     if release.plan.cells:
         compare(f"{CELLS}.parquet", known_cells_part(release))
-    if release.publication is not None:
-        stem, table = published_part(release, release.publication)
-        compare(f"{stem}.parquet", table)
+    _check_published(files, bundle)
     for stored, made in ((layout.measurements, measurements_part), (layout.exact, exact_part)):
         for part in range(len(stored)):
             compare(stored.name(part), made(release, stored, part))

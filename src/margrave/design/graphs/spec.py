@@ -12,7 +12,7 @@ from margrave.budget.units import ZCDP, ApproxDP, PureDP, exact_text
 from margrave.design.document import located, parse_text, spec_text, with_lines
 from margrave.design.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.design.graphs.nodes import Given, Nodes, read_nodes
-from margrave.design.reader import Node
+from margrave.design.reader import Node, TooManyError
 from margrave.design.spec_sections import read_budget
 from margrave.errors import SpecError, UsageError
 
@@ -93,7 +93,10 @@ class GraphSpec:
 
 def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> GraphSpec:
     root = Node(document)
-    found = _read(root, base)
+    try:
+        found = _read(root, base)
+    except TooManyError:
+        found = None
     if found is None or root.problems:
         raise SpecError(with_lines(root.problems, text), source)
     return found
