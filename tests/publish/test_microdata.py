@@ -11,7 +11,9 @@ import pytest
 import margrave as mg
 from margrave.algebra.lattice import subsets
 from margrave.budget.units import PureDP
+from margrave.design.codebook import Entry, Range
 from margrave.errors import RefusedError, UsageError
+from margrave.publish.microdata import typed
 from margrave.publish.verify import verify
 from margrave.reconstruct.published import publishable
 from tests.shapes import frame_of, spec_of
@@ -205,3 +207,10 @@ def test_raising_the_constant_says_what_theory_expects():
     )
     assert any("with probability 95 %" in note for note in out.publication.notes)
     assert (out.publication.table >= 0).all()
+
+
+def test_records_of_a_range_keep_their_values_however_their_codes_are_held():
+    entry = Entry("age", Range(100, 300))
+    codes = np.array([0, 199, 200], dtype=np.uint8)
+    assert typed(entry, codes).tolist() == [100, 299, 300]
+    assert typed(Entry("age", Range(-5, 5)), codes[:1]).tolist() == [-5]

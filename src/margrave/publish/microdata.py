@@ -33,7 +33,7 @@ def typed(entry: Entry, codes: NDArray[np.int64]) -> NDArray[Any]:
     values = entry.attribute.values
     plain = entry.missing is None and entry.other is None
     if plain and isinstance(entry.rule, Range) and entry.rule.low >= _LEAST and entry.rule.high <= _MOST:
-        return codes + entry.rule.low
+        return codes.astype(np.int64) + entry.rule.low
     if plain and isinstance(entry.rule, Categories) and entry.rule.boolean:
         return np.array([value == "true" for value in values])[codes]
     return np.array(values, dtype=object)[codes]
@@ -107,7 +107,7 @@ def coded(entry: Entry, column: Any) -> NDArray[np.int64] | None:
         lookup = np.array([known.get(value, -1) for value in column.dictionary.to_pylist()], dtype=np.int64)
         codes = lookup[column.indices.to_numpy()] if len(column) else np.zeros(0, dtype=np.int64)
     elif isinstance(entry.rule, Range):
-        codes = column.to_numpy() - entry.rule.low
+        codes = column.to_numpy().astype(np.int64) - entry.rule.low
     else:
         codes = np.array([known.get(value, -1) for value in (False, True)])[column.to_numpy(zero_copy_only=False) * 1]
     return codes if ((codes >= 0) & (codes < entry.attribute.size)).all() else None

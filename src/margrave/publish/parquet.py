@@ -55,7 +55,7 @@ def read_like(content: bytes, name: str, expected: pa.Table) -> pa.Table:
 
 
 def read_batches(content: bytes, name: str, rows: int, schema: pa.Schema, longest: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file of so many rows that has this schema, some at a time, texts by dictionary."""
+    """The rows of a Parquet file that must have so many, in this schema, some at a time and texts by dictionary."""
     import pyarrow as pa
 
     needs = Needs(len(schema), rows, rows, longest)
@@ -63,8 +63,8 @@ def read_batches(content: bytes, name: str, rows: int, schema: pa.Schema, longes
     with _readable(name):
         _check(content, needs, name)
         file = _opened(content, name, schema.names, texts)
-        found = [pa.string() if _is_text(field.type) else field.type for field in file.schema_arrow]
-        if file.schema_arrow.names != schema.names or found != schema.types:
+        found = [_plain(field.type) for field in file.schema_arrow]
+        if file.schema_arrow.names != schema.names or found != [_plain(kind) for kind in schema.types]:
             raise BundleError(f"{name} does not have the columns {', '.join(schema.names)}, or not in their types")
         left = rows
         for batch in file.iter_batches(batch_size=BATCH):
@@ -129,10 +129,13 @@ def _texts(content: bytes, schema: pa.Schema) -> list[str]:
     return [path for path in paths if path.split(".")[0] in texts or path in texts]
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type but for how it is held: whole numbers of any width, texts by dictionary or not."""
     import pyarrow as pa
 
-    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))
+    if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
+        return pa.string()
+    return pa.int64() if pa.types.is_integer(kind) else kind
 
 
 def _leaf_type(kind: pa.DataType) -> pa.DataType:
