@@ -15,6 +15,7 @@ import pytest
 from pyarrow import parquet
 
 import margrave as mg
+from margrave.design import limits
 from margrave.errors import BundleError
 from margrave.publish.manifest import Checksum
 
@@ -29,7 +30,9 @@ import numpy, pandas, pyarrow.parquet, scipy.sparse
 import margrave as mg
 from margrave.publish import bundle
 from margrave.publish.verify import verify
+from margrave.design import limits
 from margrave.errors import MargraveError
+limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS = map(int, sys.argv[3:])
 if room:
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
 def said(call):
@@ -47,7 +50,8 @@ with open("/proc/self/status") as status:
 
 
 def run(path, room=0):
-    command = [sys.executable, "-c", READ, str(path), str(room)]
+    simulated = (limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS)
+    command = [sys.executable, "-c", READ, str(path), str(room), *map(str, simulated)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
