@@ -26,6 +26,7 @@ SCRIPTS: dict[str, list[str]] = {
     "bundles.py": ["20"],
     "predictions.py": ["base table, 4x4x16", "unbiased, 20 of 10"],
     "plans.py": [],
+    "wide.py": ["20 binary"],
     "noise.py": ["10000"],
 }
 """What is run, in this order, and the arguments of a quick run."""

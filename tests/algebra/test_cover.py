@@ -55,3 +55,21 @@ def test_cover_merges_many_margins_into_few_tables():
     assert all(domain.cells(table) <= 2**15 for table in tables)
     held = [set(table) for table in tables]
     assert all(any(set(margin) <= table for table in held) for margin in margins[::97])
+
+
+def test_thousands_of_margins_that_share_nothing_are_each_looked_at_once():
+    """A cover looks only at margins that share an attribute with the table that grows."""
+    domain = domain_of(*[2] * 3000)
+    waiting = covers._Waiting(domain, [(3 * at, 3 * at + 1, 3 * at + 2) for at in range(1000)])
+    looked = 0
+
+    class Rows(dict):
+        def __getitem__(self, place):
+            nonlocal looked
+            looked += len(super().__getitem__(place))
+            return super().__getitem__(place)
+
+    waiting._rows = Rows(waiting._rows)
+    tables = [waiting.table_from(row) for row in range(1000) if waiting.alive[row]]
+    assert len(tables) == 1000
+    assert looked == 3000

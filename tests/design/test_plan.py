@@ -9,7 +9,7 @@ import margrave as mg
 from margrave.algebra.query import spread
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.design.planner import _choose, make_plan
-from margrave.design.strategies import _unit_variance, norm, residual_query
+from margrave.design.strategies import norm, residual_query, unit_variance
 from margrave.design.target import Target, plan_for, sweep
 from margrave.design.workload import Wanted
 from margrave.errors import RefusedError, UsageError
@@ -61,7 +61,7 @@ def test_gaussian_residuals_reach_the_closed_form(spec):
     weights = choice.problem.residual_weights(choice.problem.cell_weights)
     reached = sum(
         weight
-        * _unit_variance(choice.problem, residual_query(spec.domain, margin), margin)
+        * unit_variance(choice.problem, residual_query(spec.domain, margin), margin)
         / (choice.shares[residual_query(spec.domain, margin)] * float(spec.budget.rho))
         for margin, weight in weights.items()
     )

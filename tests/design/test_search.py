@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from margrave.design import search_moves
 from margrave.design.search import search_laplace
 from margrave.design.search_designs import designs
 from margrave.design.search_model import Target, closure_of, subsets
@@ -242,3 +243,53 @@ def test_known_residuals_are_not_paid_for():
     covered = {t for s, b, _ in plan for t in subsets(s) if set(b) <= set(t)}
     assert {t for t in closure_of(workload) if 0 in t} <= covered
     assert sum(share for _, _, share in plan) == pytest.approx(1)
+
+
+def asked_one_by_one(target, candidates):
+    """The rows of `Target.rows`, each residual asked for alone."""
+    rows = np.zeros((len(candidates), len(target.closure)))
+    for row, (s, b) in enumerate(candidates):
+        for column, t in enumerate(target.closure):
+            if set(b) <= set(t) <= set(s):
+                outside = math.prod(target.sizes[j] for j in s if j not in t)
+                rows[row, column] = 2.0 ** len(b) / (2 * outside)
+    return rows
+
+
+@pytest.mark.parametrize("vast", [False, True], ids=["few", "many"])
+def test_what_candidates_cover_is_the_same_listed_or_asked(monkeypatch, vast):
+    if vast:
+        monkeypatch.setattr("margrave.design.search_model.DENSE_ENTRIES", 100)
+    target = Target((2, 3, 2, 2, 4, 2), {**all_tables(6, 2), (0, 1, 2): 1.0})
+    candidates = [
+        (s, b) for s in closure_of(target.workload) for b in subsets(s) if all(target.sizes[j] == 2 for j in b)
+    ]
+    candidates.append((tuple(range(6)), ()))
+    expected = asked_one_by_one(target, candidates)
+    assert target.rows(candidates) == pytest.approx(expected, rel=1e-12)
+    found = target.matrix(candidates)
+    assert (found.toarray() if vast else found) == pytest.approx(expected, rel=1e-12)
+
+
+def test_tables_of_one_attribute_are_packed_as_any_others_are(monkeypatch):
+    """Beside the general way, which looks at all waiting tables for each block."""
+    numbers = np.random.default_rng(3)
+    for _ in range(40):
+        sizes = tuple(int(k) for k in numbers.choice([2, 2, 3, 4, 7], int(numbers.integers(2, 20))))
+        target = Target(sizes, all_tables(len(sizes), 1))
+        tables = [(j,) for j in range(len(sizes))]
+        for most in (4, 16, 100):
+            packed = search_moves.cover(target, tables, most)
+            with monkeypatch.context() as patch:
+                patch.setattr(search_moves, "_packed", search_moves.grown)
+                assert search_moves.cover(target, tables, most) == packed
+
+
+def test_ten_thousand_tables_of_one_attribute_need_no_matrix_of_all_residuals(monkeypatch):
+    def refused(self):
+        raise AssertionError("a matrix of residuals by attributes was made")
+
+    monkeypatch.setattr(Target, "incidence", property(refused))
+    plan = search_laplace((2,) * 10_000, all_tables(10_000, 1))
+    assert sum(share for _, _, share in plan) == pytest.approx(1)
+    assert {j for s, _, _ in plan for j in s} == set(range(10_000))

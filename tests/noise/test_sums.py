@@ -64,3 +64,18 @@ def test_nothing_is_the_constant_zero():
 def test_levels_are_checked():
     with pytest.raises(UsageError, match="between 0 and 1"):
         WeightedSum.of([Term(1.0, 1, LAPLACE)]).half_width(1.0)
+
+
+def test_many_terms_are_summed_as_few_are(monkeypatch):
+    """Equal terms are counted together, and frequencies where nothing is left are dropped: nobody can tell."""
+    noises = [DiscreteLaplace(Fraction(n, 3)) for n in range(2, 9)]
+    terms = [Term(0.1 + n % 37, 1 + n % 2, noises[n % 7]) for n in range(300)]
+    quick = WeightedSum.of(terms)
+    assert len(quick.terms) < 300
+    monkeypatch.setattr("margrave.noise.sums._FEW_TERMS", 1000)
+    slow = WeightedSum.of(terms)
+    assert len(slow.terms) == 300
+    assert quick.variance == pytest.approx(slow.variance, rel=1e-12)
+    assert quick.mean_absolute() == pytest.approx(slow.mean_absolute(), rel=1e-9)
+    for level in (0.5, 0.95, 0.999):
+        assert quick.half_width(level) == pytest.approx(slow.half_width(level), rel=1e-9)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Collection, Sequence
+from itertools import islice
 from math import log, prod
-
-import numpy as np
-import numpy.typing as npt
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
@@ -20,8 +19,6 @@ MERGED_CELLS = 1 << 15
 
 MAX_CELLS = 1 << 31
 """Counting more cells than this, in one table or in all, is refused: 16 GiB of counts."""
-
-Flags = npt.NDArray[np.bool_]
 
 _GREEDY_MARGINS = 20_000
 
@@ -45,30 +42,63 @@ def _greedy(domain: Domain, margins: Sequence[Margin]) -> tuple[Margin, ...]:
 
     The next attribute is the one that completes most margins for the room it takes, log k.
     """
-    sizes = [attribute.size for attribute in domain]
     ordered = sorted(margins, key=lambda margin: (-domain.cells(margin), margin))
-    inside = np.zeros((len(ordered), len(domain)), dtype=bool)
-    for row, margin in enumerate(ordered):
-        inside[row, [domain.position(name) for name in margin]] = True
-    tables = []
-    while len(inside):
-        table = inside[0].copy()
-        missing = (inside & ~table).sum(axis=1)
-        cells = prod(sizes[place] for place in np.flatnonzero(table))
-        while (place := _next(inside[missing == 1], table, sizes, MERGED_CELLS // cells)) is not None:
-            table[place] = True
-            missing -= inside[:, place]
-            cells *= sizes[place]
-        tables.append(tuple(domain.names[place] for place in np.flatnonzero(table)))
-        inside = inside[missing > 0]
-    return maximal(tables)
+    waiting = _Waiting(domain, [tuple(map(domain.position, margin)) for margin in ordered])
+    grown = (waiting.table_from(row) for row in range(len(ordered)) if waiting.alive[row])
+    return maximal(tuple(domain.names[place] for place in sorted(table)) for table in grown)
 
 
-def _next(close: Flags, table: Flags, sizes: Sequence[int], room: int) -> int | None:
-    """The best attribute of at most ``room`` values, where each of the ``close`` margins lacks just one."""
-    gains = (close & ~table).sum(axis=0)
-    places = [place for place in np.flatnonzero(gains).tolist() if sizes[place] <= room]
-    return max(places, key=lambda place: gains[place] / log(sizes[place] + 0.5), default=None)
+class _Waiting:
+    """Margins, as places of attributes, that no table covers yet. None of them lies below another.
+
+    Only margins that share an attribute with a table are looked at while it grows. Those of a single attribute share
+    theirs with no other margin; they wait in a queue of their own, the smallest first.
+    """
+
+    def __init__(self, domain: Domain, margins: Sequence[tuple[int, ...]]) -> None:
+        self.alive = [True] * len(margins)
+        self._margins = margins
+        self._sizes = [attribute.size for attribute in domain]
+        self._rows: dict[int, list[int]] = {}
+        for row, margin in enumerate(margins):
+            for place in margin:
+                self._rows.setdefault(place, []).append(row)
+        alone = ((self._sizes[margin[0]], margin[0]) for margin in margins if len(margin) == 1)
+        self._singles = deque(place for _, place in sorted(alone))
+
+    def table_from(self, row: int) -> set[int]:
+        """The table that grows from a margin. All margins that it covers wait no longer."""
+        table: set[int] = set()
+        lacking: dict[int, int] = {}
+        gains: Counter[int] = Counter()
+        room = MERGED_CELLS // prod(self._sizes[place] for place in self._margins[row])
+        for place in self._margins[row]:
+            self._add(place, table, lacking, gains)
+        while (best := self._next(gains, room)) is not None:
+            self._add(best, table, lacking, gains)
+            room //= self._sizes[best]
+        return table
+
+    def _add(self, place: int, table: set[int], lacking: dict[int, int], gains: Counter[int]) -> None:
+        """Take an attribute into a table: ``gains`` counts the margins that lack just one more, by what they lack."""
+        table.add(place)
+        gains.pop(place, None)
+        for row in self._rows[place]:
+            if not self.alive[row]:
+                continue
+            lacking[row] = lacking.get(row, len(self._margins[row])) - 1
+            if not lacking[row]:
+                self.alive[row] = False
+            elif lacking[row] == 1:
+                gains[next(other for other in self._margins[row] if other not in table)] += 1
+
+    def _next(self, gains: Counter[int], room: int) -> int | None:
+        """The best attribute of at most ``room`` values."""
+        while self._singles and not self.alive[self._rows[self._singles[0]][0]]:
+            self._singles.popleft()
+        ready = [*gains.items(), *((place, 1) for place in islice(self._singles, 1))]
+        places = [(gain / log(self._sizes[place] + 0.5), -place) for place, gain in ready if self._sizes[place] <= room]
+        return -max(places)[1] if places else None
 
 
 def _by_blocks(domain: Domain, margins: Sequence[Margin]) -> tuple[Margin, ...]:

@@ -44,7 +44,7 @@ def maximal(margins: Iterable[Margin]) -> tuple[Margin, ...]:
     """
     kept: list[Margin] = []
     wider: dict[str, set[Margin]] = {}
-    for width, group in groupby(sorted(set(margins), key=len, reverse=True), len):
+    for width, group in groupby(sorted(dict.fromkeys(margins), key=len, reverse=True), len):
         if not width:
             return tuple(kept) or ((),)
         found = [one for one in group if not set.intersection(*(wider.get(name, set()) for name in one))]

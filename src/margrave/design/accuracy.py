@@ -6,6 +6,7 @@ The residuals of different margins are estimated without correlation, each isotr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,9 @@ from margrave.algebra.lattice import subsets
 from margrave.algebra.query import spread
 from margrave.algebra.residual import Array, decompose, margin_from
 from margrave.budget.events import Measurement
+from margrave.design.coordinates import Coordinates
+from margrave.design.limits import is_wide
+from margrave.errors import RefusedError
 from margrave.noise.sums import Term, WeightedSum
 
 Parts = dict[Margin, Array]
@@ -45,6 +49,7 @@ class Accuracy:
     _combined: dict[Margin, tuple[float, tuple[tuple[int, float], ...]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _wide_tables: dict[Margin, Coordinates] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def _by_margin(self) -> dict[Margin, list[int]]:
@@ -105,8 +110,25 @@ class Accuracy:
         """``σ²_T``; infinite where no measurement covers the residual."""
         return self.combination(below)[0]
 
+    def wide(self, margin: Margin) -> Coordinates | None:
+        """The table of a margin in coordinates where its residuals are too many to be listed; None where not."""
+        margin = effective(self.domain, margin)
+        if not is_wide(self.domain.shape(margin)):
+            return None
+        if self.cells:
+            raise RefusedError(f"single public cells are not reckoned with in a table of {len(margin)} attributes")
+        return self.coordinates(margin)
+
+    def coordinates(self, margin: Margin) -> Coordinates:
+        """The table of a margin, whose attributes all can vary, in coordinates."""
+        if margin not in self._wide_tables:
+            self._wide_tables[margin] = Coordinates(self.domain, margin, self.measurements, self.exact)
+        return self._wide_tables[margin]
+
     def covers(self, margin: Margin) -> bool:
         """Whether the table of a margin can be published: every residual below it is known or measured."""
+        if (wide := self.wide(margin)) is not None:
+            return wide.covered
         return all(self.variance(below) < inf for below in subsets(effective(self.domain, margin)))
 
     def parts(self, margin: Margin, weights: Array) -> Parts:
@@ -185,6 +207,8 @@ class Accuracy:
         return self._cell_variance(margin) if self.is_uniform(margin) else float(self.cell_variances(margin).mean())
 
     def _cell_variance(self, margin: Margin) -> float:
+        if (wide := self.wide(margin)) is not None:
+            return wide.cell_variance
         total = 0.0
         for below in subsets(margin):
             inside = prod(1 - 1 / self.domain[name].size for name in below)
@@ -192,27 +216,39 @@ class Accuracy:
             total += self.variance(below) * inside / outside**2
         return total
 
+    @cached_property
+    def _of_total(self) -> dict[int, float]:
+        """The weight of each measurement in the estimate of the total, by number."""
+        return dict(self.combination(())[1])
+
     def likeness(self, margin: Margin) -> object:
-        """Two margins with equal likeness have cells of equal accuracy: the same sizes, measured the same way."""
+        """Two margins with equal likeness have cells of equal accuracy: the same sizes, measured the same way.
+
+        Measurements without an attribute of the margin speak of the total only, so what the others say of it tells
+        what is left for these.
+        """
         margin = effective(self.domain, margin)
-        seen: dict[int, int] = {}
-        shares = [
-            tuple((seen.setdefault(index, len(seen)), round(share, 12)) for index, share in self.combination(below)[1])
-            for below in subsets(margin)
-        ]
-        queries = []
-        for index in seen:
+        if self.wide(margin) is not None:
+            return margin
+        rows: dict[int, list[tuple[int, float]]] = {}
+        for place, below in enumerate(subsets(margin)):
+            for index, share in self.combination(below)[1] if below else ():
+                rows.setdefault(index, []).append((place, round(share, 12)))
+        seen: Counter[object] = Counter()
+        for index, row in rows.items():
             query, noise = self.measurements[index].query, self.measurements[index].noise
             outside = prod(self.domain.shape(tuple(name for name in query.margin if name not in margin)))
             kinds = tuple(
                 "contrast" if name in query.contrast else "residual" if name in query.residual else name in query.margin
                 for name in margin
             )
-            queries.append((noise, outside, kinds))
-        return self.domain.shape(margin), tuple(shares), tuple(queries)
+            seen[round(self._of_total.get(index, 0.0), 12), tuple(row), noise, outside, kinds] += 1
+        return self.domain.shape(margin), frozenset(seen.items())
 
     def linear_variance(self, margin: Margin, weights: Array) -> float:
         """The variance of ``Σ weights · cells`` of a table."""
+        if (wide := self.wide(margin)) is not None:
+            return wide.linear_variance(np.asarray(weights, dtype=float).reshape(wide.transform.shape))
         parts = self._adjusted(self.parts(margin, weights))
         return sum(self.variance(below) * float((part**2).sum()) for below, part in parts.items())
 
@@ -224,6 +260,9 @@ class Accuracy:
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table."""
+        if (wide := self.wide(margin)) is not None:
+            shared = wide.weights(np.asarray(weights, dtype=float).reshape(wide.transform.shape))
+            return WeightedSum.of([term for index, array in shared for term in self._terms(index, wide.margin, array)])
         parts = self._adjusted(self.parts(margin, weights))
         collected: dict[int, Array] = {}
         for below, part in parts.items():

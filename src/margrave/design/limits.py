@@ -1,4 +1,16 @@
-"""How large a table each way of publishing takes on: shared by those who fit it and by what is predicted of them."""
+"""How large a table each way of planning and publishing takes on: shared by those who do it and by predictions."""
+
+from collections.abc import Sequence
+from math import prod
+
+LISTED_ATTRIBUTES = 14
+"""The most attributes of a table below which all margins are listed one by one: 16,384 of them."""
+LISTED_NUMBERS = 1 << 24
+"""The most numbers that the residuals below one table are held in, all together."""
+FEW_ATTRIBUTES, LISTED_MARGINS = 10, 1 << 16
+"""Tables of more attributes than the first are many if they have more margins below them than the second."""
+WIDE_CELLS, ALL_WIDE_CELLS = 1 << 20, 1 << 24
+"""The most cells of a table whose margins are not listed, and of all such tables together."""
 
 FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
@@ -37,3 +49,14 @@ def sweeps(limits: tuple[int, int], budget: int, reads: int) -> int:
 def record_simulations(reads: int) -> int:
     """How many simulations records are worth for which a sweep reads so many numbers."""
     return next((count for count, most in RECORD_SIMULATIONS if reads <= most), 0)
+
+
+def is_wide(sizes: Sequence[int]) -> bool:
+    """Whether the residuals below a table, by the sizes of its attributes, are too many to be held one by one."""
+    return len(sizes) > LISTED_ATTRIBUTES or prod(size + 1 for size in sizes) > LISTED_NUMBERS
+
+
+def listable(widths: Sequence[int]) -> bool:
+    """Whether the margins below some tables, by the numbers of their attributes, can be listed to plan over them."""
+    wide = [width for width in widths if width > FEW_ATTRIBUTES]
+    return max(wide, default=0) <= LISTED_ATTRIBUTES and sum(1 << width for width in wide) <= LISTED_MARGINS

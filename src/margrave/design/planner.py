@@ -12,13 +12,14 @@ from margrave.algebra.query import Query, one_record
 from margrave.budget.accountant import rho_within, rounded_down
 from margrave.budget.events import Measurement
 from margrave.budget.units import ZCDP, ApproxDP, PureDP, amount
-from margrave.design import strategies
+from margrave.design import strategies, wide
 from margrave.design.accuracy import effective
 from margrave.design.checks import check_overflow, check_spec
 from margrave.design.choices import Strategy
 from margrave.design.plan import Plan, known_margins, protection_of
 from margrave.design.spec import Spec
 from margrave.design.strategies import Problem, Shares
+from margrave.design.wide import check_wide, is_wide_workload
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 
@@ -34,6 +35,13 @@ _NAMED: dict[str, Callable[[Problem], Shares]] = {
     "base": strategies.base,
     "search": strategies.search,
 }
+
+_WIDE: dict[str, Callable[[Problem], Shares]] = {
+    "search": wide.search,
+    "margins": wide.margins,
+    "base": strategies.base,
+}
+"""The strategies that list no margins, for tables that have too many."""
 
 
 def make_plan(spec: Spec) -> Plan:
@@ -65,6 +73,8 @@ class Choice:
 
 def candidates(spec: Spec) -> list[Choice]:
     """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
+    if is_wide_workload(spec):
+        check_wide(spec)
     check_spec(spec)
     kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
     return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
@@ -73,17 +83,23 @@ def candidates(spec: Spec) -> list[Choice]:
 def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
     if strategy != "auto":
         return (strategy,)
+    if is_wide_workload(spec):
+        return ("search", "margins", *(("base",) if _base_cells(spec) <= _SMALL_BASE else ()))
     best = "residual" if gaussian else "search"
     # The search reckons with variances of 2/ε². Discrete noise has less where ε is large, down to 2·exp(−ε), and then
     # one question with all of the budget may be better than several with a part of it.
-    used = spec.domain.margin({name for margin in spec.margins for name in margin})
-    whole = ("base",) if not gaussian and not spec.public and spec.domain.cells(used) <= _SMALL_BASE else ()
+    whole = ("base",) if not gaussian and not spec.public and _base_cells(spec) <= _SMALL_BASE else ()
     if spec.neighbours == "add-remove" and not spec.public:
         return (best, *whole)
     # The best found for records that are added or removed need not be the best for other neighbours. With facts every
     # table gets noise of its own from `margins`, and forecasts of many such tables take long.
     others = ("residual",) if spec.public and len(spec.workload) > _FEW_TABLES else ("residual", "margins")
     return tuple(dict.fromkeys([best, *others, *whole]))
+
+
+def _base_cells(spec: Spec) -> int:
+    """The number of cells of all attributes that a wanted table uses."""
+    return spec.domain.cells(spec.domain.margin({name for margin in spec.margins for name in margin}))
 
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
@@ -96,9 +112,10 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
         margin = effective(domain, table.margin if encoding is None else encoding.margin(table.margin))
         wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
     problem = Problem(domain, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
-    if not problem.unknown:
+    if not problem.is_open:
         raise RefusedError("no wanted table says anything that is protected: this needs no private release")
-    return Choice(name, problem, _NAMED[name](problem), encoding)
+    named = _WIDE if is_wide_workload(spec) else _NAMED
+    return Choice(name, problem, named[name](problem), encoding)
 
 
 def _rating(spec: Spec, choice: Choice) -> float:

@@ -9,7 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from margrave.algebra.cover import cost
+from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.design.accuracy import effective
 from margrave.design.limits import (
     CHAIN_SIZE,
     ENTROPY_CELLS,
@@ -23,6 +25,7 @@ from margrave.design.limits import (
     RECORD_STATES,
     SETTLE_READS,
     STATE_READS,
+    is_wide,
     record_simulations,
     simulations,
     sweeps,
@@ -44,6 +47,10 @@ _PER_MARGIN = 1400
 """Bytes that a measurement and its answer take beside their numbers."""
 _COPIES = 25
 """Arrays of the size of the full table that are held together while it is made non-negative."""
+_WIDE_COPIES = 120
+"""Arrays of the size of the largest wide table that are held together while it is fitted and written."""
+_WIDE_CELL = 15e-6
+"""Seconds for each cell of a wide table to be made non-negative and whole, all of its cells being measured."""
 _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
 _RECORD_COPIES = 12
@@ -63,11 +70,13 @@ def memory(plan: Plan) -> int:
     measuring = _NUMBER * counted + _PER_VALUE * min(_BATCH, len(_columns(plan)) << 16)
     if _bounds_units(plan):
         measuring += _UNITS
+    wide = [plan.domain.cells(margin) for margin in _margins(plan) if _is_wide(plan, margin)]
     widest = max(map(len, plan.spec.margins))
-    below = downward_closure(map(plan.measured_margin, plan.spec.margins))
+    below = downward_closure(margin for margin in _margins(plan) if not _is_wide(plan, margin))
     kept = sum(plan.domain.cells(margin) for margin in below if len(margin) < widest)
+    kept += sum(wide) + _WIDE_COPIES * max(wide, default=0)
     rebuilding = _NUMBER * (numbers + kept + _COPIES * (full_cells(plan) or 0))
-    if as_records(plan):
+    if as_records(plan) and not wide:
         rebuilding += _COMPILER + _NUMBER * _RECORD_COPIES * sum(map(plan.domain.cells, below))
     return _PROGRAM + _PER_MARGIN * len(plan.measurements) + max(measuring, rebuilding)
 
@@ -133,6 +142,8 @@ def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
     }
     # Larger tables take more steps for each cell.
     effort = efforts.get(method, 0.01 + (8e-6 if cells <= MEDIUM_CELLS else 60e-6) * cells)
+    if method == "sparse" and _measures_wide(plan):
+        effort = _WIDE_CELL * cells
     return effort, simulations(cells, method)
 
 
@@ -144,10 +155,26 @@ def _method(plan: Plan, cells: int) -> str:
     used = _used(plan)
     if any(used <= set(margin) for margin in margins):
         return "sparse"
+    if _measures_wide(plan):
+        return "least-squares"
     rows = sum(prod(size - 1 for size in plan.domain.shape(margin)) for margin in downward_closure(margins))
     if rows * cells <= CHAIN_SIZE:
         return "log-linear"
     return "entropy" if cells <= ENTROPY_CELLS else "least-squares"
+
+
+def _margins(plan: Plan) -> list[Margin]:
+    """The wanted tables as they are measured."""
+    return [plan.measured_margin(margin) for margin in plan.spec.margins]
+
+
+def _is_wide(plan: Plan, margin: Margin) -> bool:
+    """Whether a table is rebuilt as a whole, without its residuals one by one."""
+    return is_wide(plan.domain.shape(effective(plan.domain, margin)))
+
+
+def _measures_wide(plan: Plan) -> bool:
+    return any(_is_wide(plan, measurement.query.margin) for measurement in plan.measurements)
 
 
 def _columns(plan: Plan) -> set[str]:

@@ -58,7 +58,7 @@ class Walk:
         self.candidates = candidates
         self.work = 0.0
         self.budget = budget
-        self.roles = [role(target, j) for j in range(len(target.sizes))]
+        self.roles = roles(target)
         width = len(target.closure)
         self.entry_work = 5.0 if target.objective == "mean" else 10.0 + 0.6 * len(target.workload)
         self.pool = candidates.everything(POOL_ENTRIES // width)
@@ -220,10 +220,13 @@ class Walk:
                 members[which] = grown
 
 
-def role(target: Target, attribute: int) -> tuple[int, tuple[tuple[int, float], ...]]:
-    """What tells an attribute from others: its size, and the sizes and weights of the tables it is in."""
-    tables = ((len(t), w) for t, w in target.workload.items() if attribute in t)
-    return target.sizes[attribute], tuple(sorted(tables))
+def roles(target: Target) -> list[tuple[int, tuple[tuple[int, float], ...]]]:
+    """What tells each attribute from others: its size, and the sizes and weights of the tables it is in."""
+    tables: list[list[tuple[int, float]]] = [[] for _ in target.sizes]
+    for table, weight in target.workload.items():
+        for j in table:
+            tables[j].append((len(table), weight))
+    return [(size, tuple(sorted(found))) for size, found in zip(target.sizes, tables, strict=True)]
 
 
 def search_laplace(

@@ -32,6 +32,10 @@ Workload = Mapping[Margin, float]
 Floats = NDArray[np.float64]
 
 DENSE_ENTRIES = 4_000_000
+MANY_MARKS = 1_000_000
+"""More entries than this of a matrix of candidates by attributes are not multiplied where a list does as well."""
+FEW_COVERED = 1 / 16
+"""What a candidate covers is listed where that is at most this part of all residuals; else all are asked one by one."""
 OBJECTIVES = ("mean", "max")
 
 
@@ -97,7 +101,7 @@ class Target:
     @cached_property
     def spread(self) -> Any:
         """Matrix Q, tables by residuals: V_α = Σ_T Q[α, T] σ²_T. Dense where small."""
-        index = {t: i for i, t in enumerate(self.closure)}
+        index = self._index
         rows, columns, values = [], [], []
         for row, margin in enumerate(self.workload):
             for t in subsets(margin):
@@ -128,21 +132,75 @@ class Target:
 
     def rows(self, candidates: Sequence[Candidate]) -> Floats:
         """Precision that each candidate at share 1 gives each residual: candidates by residuals."""
+        many = self._vast or len(candidates) * len(self.sizes) > MANY_MARKS
+        if many and self._is_listed(candidates):
+            return np.asarray(self._listed_rows(candidates).toarray())
         inside, contrast = (indicator([c[i] for c in candidates], len(self.sizes)) for i in (0, 1))
         # Attributes of T outside S, plus attributes of b outside T: none of either when b ⊆ T ⊆ S.
         signed = (1 - inside - contrast).astype(np.float32)
         faults = signed @ self.incidence.T.astype(np.float32) + contrast.sum(axis=1, dtype=np.float32)[:, None]
-        scale = 2.0 ** (contrast.sum(axis=1) - 1)
-        shape = np.exp(self.incidence @ self.log_sizes)
-        return np.asarray((faults < 0.5) * np.outer(scale * np.exp(-inside @ self.log_sizes), shape))
+        return np.asarray((faults < 0.5) * np.outer(self._factors(candidates), self._shape))
 
     def matrix(self, candidates: Sequence[Candidate]) -> Any:
         """`rows`, sparse where it would be large."""
         if len(candidates) * len(self.closure) <= DENSE_ENTRIES:
             return self.rows(candidates)
         step = max(1, DENSE_ENTRIES // len(self.closure))
-        blocks = [sparse.csr_array(self.rows(candidates[i : i + step])) for i in range(0, len(candidates), step)]
+        parts = [candidates[i : i + step] for i in range(0, len(candidates), step)]
+        blocks = [self._listed_rows(c) if self._is_listed(c) else sparse.csr_array(self.rows(c)) for c in parts]
         return sparse.csr_array(sparse.vstack(blocks))
+
+    @cached_property
+    def _index(self) -> dict[Margin, int]:
+        """The place of each residual in the closure."""
+        return {t: i for i, t in enumerate(self.closure)}
+
+    @cached_property
+    def _shape(self) -> Floats:
+        """∏_{j∈T} k_j for each residual T."""
+        if self._vast:
+            return np.exp([sum(self.log_sizes[j] for j in t) for t in self.closure])
+        return np.asarray(np.exp(self.incidence @ self.log_sizes))
+
+    @cached_property
+    def _vast(self) -> bool:
+        """Whether no matrix of residuals by attributes should be made."""
+        return len(self.closure) * len(self.sizes) > DENSE_ENTRIES
+
+    @cached_property
+    def _widest(self) -> int:
+        """The most attributes of a residual."""
+        return max(map(len, self.closure), default=0)
+
+    def _is_listed(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether each candidate covers so few residuals that they are better listed."""
+        most = FEW_COVERED * len(self.closure)
+        return all(_few(len(s) - len(b), self._widest - len(b)) <= most for s, b in candidates)
+
+    def _listed_rows(self, candidates: Sequence[Candidate]) -> Any:
+        """`rows` without the zeros."""
+        columns = [sorted(self._covered(*candidate)) for candidate in candidates]
+        lengths = [len(row) for row in columns]
+        places = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=sum(lengths))
+        values = np.repeat(self._factors(candidates), lengths) * self._shape[places]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        return sparse.csr_array((values, places, starts), shape=(len(candidates), len(self.closure)))
+
+    def _covered(self, margin: Margin, contrast: Margin) -> Iterable[int]:
+        """The places of the residuals that a candidate covers."""
+        others = tuple(j for j in margin if j not in contrast)
+        for width in range(min(len(others), self._widest - len(contrast)) + 1):
+            for extra in combinations(others, width):
+                place = self._index.get(tuple(sorted((*contrast, *extra))))
+                if place is not None:
+                    yield place
+
+    def _factors(self, candidates: Sequence[Candidate]) -> Floats:
+        """The precision that each candidate gives the total, or would give it if it covered it."""
+        if self._vast:
+            return np.array([2.0 ** (len(b) - 1) * math.exp(-sum(self.log_sizes[j] for j in s)) for s, b in candidates])
+        inside, contrast = (indicator([c[i] for c in candidates], len(self.sizes)) for i in (0, 1))
+        return np.asarray(2.0 ** (contrast.sum(axis=1) - 1) * np.exp(-inside @ self.log_sizes))
 
     def value(self, precision: Floats) -> Floats:
         """The objective, for precisions 1/σ²_T along the last axis; infinite where a residual is uncovered."""
@@ -160,6 +218,11 @@ class Target:
         finite = np.where(lost, 0.0, variance)
         gone = (self.spread @ lost.astype(np.float64).T).T > 0
         return np.where(gone, np.inf, (self.spread @ finite.T).T)
+
+
+def _few(attributes: int, width: int) -> int:
+    """How many sets of at most so many attributes there are."""
+    return sum(math.comb(attributes, size) for size in range(min(attributes, width) + 1))
 
 
 def indicator(margins: Sequence[Margin], width: int) -> Floats:

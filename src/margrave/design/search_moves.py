@@ -4,6 +4,7 @@ A candidate (S, b) is *closed* when b lies in the closure and every attribute of
 Any other candidate is dominated: the smaller margin that covers the same residuals has less noise.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -25,12 +26,13 @@ class Candidates:
         self.binary = frozenset(j for j, k in enumerate(target.sizes) if k == 2)
         everything = closure_of(target.workload)
         self._inside = set(everything)
-        self._links: dict[Margin, frozenset[int]] = {b: frozenset() for b in everything if self.binary.issuperset(b)}
+        links: dict[Margin, set[int]] = {b: set() for b in everything if self.binary.issuperset(b)}
         for t in everything:
             for j in t:
                 rest = tuple(i for i in t if i != j)
-                if rest in self._links:
-                    self._links[rest] |= {j}
+                if rest in links:
+                    links[rest].add(j)
+        self._links = {b: frozenset(link) for b, link in links.items()}
 
     def closed(self, margin: Iterable[int], contrast: Iterable[int]) -> Candidate | None:
         """The closed candidate that covers what (margin, contrast) covers; None if that is nothing, or too large."""
@@ -107,6 +109,13 @@ def cover(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Cand
     Each margin starts from the first table not yet inside one and takes in the attribute that completes most tables,
     then the one that touches most.
     """
+    if all(len(table) == 1 for table in tables):
+        return _packed(target, tables, max_cells)
+    return grown(target, tables, max_cells)
+
+
+def grown(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+    """`cover` of any tables: each block looks at all tables that wait."""
     waiting = indicator(tables, len(target.sizes)).astype(np.float32)
     blocks: list[Candidate] = []
     while len(waiting):
@@ -119,6 +128,29 @@ def cover(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Cand
             missing -= waiting[:, added]
         waiting = waiting[missing > 0.5]
         blocks.append((tuple(int(j) for j in np.flatnonzero(block)), ()))
+    return blocks
+
+
+def _packed(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+    """`cover` of tables of one attribute each, without looking at all of them again for each block.
+
+    Any attribute completes one table, so a block takes in the smallest that fit, and of these the first.
+    """
+    attributes = sorted(j for (j,) in tables)
+    waiting: dict[int, deque[int]] = {}
+    for j in attributes:
+        waiting.setdefault(target.sizes[j], deque()).append(j)
+    blocks: list[Candidate] = []
+    for first in attributes:
+        alike = waiting[target.sizes[first]]
+        if not alike or alike[0] != first:  # it is in a block already
+            continue
+        block, room = [alike.popleft()], max_cells // target.sizes[first]
+        for size in sorted(waiting):
+            while waiting[size] and size <= room:
+                block.append(waiting[size].popleft())
+                room //= size
+        blocks.append((tuple(sorted(block)), ()))
     return blocks
 
 

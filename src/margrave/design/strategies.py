@@ -46,6 +46,11 @@ class Problem:
         below = downward_closure(self.wanted)
         return tuple(margin for margin in below if not any(set(margin) <= set(known) for known in self.known))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to measure."""
+        return any(not any(set(margin) <= set(known) for known in self.known) for margin in self.wanted)
+
     @cached_property
     def cell_weights(self) -> dict[Margin, float]:
         """The weight of one cell's variance in each table: normalised over all cells for the mean, else plain."""
@@ -95,13 +100,13 @@ def _residual_shares(problem: Problem, tables: Mapping[Margin, float]) -> dict[M
     power = 1 / 2 if problem.gaussian else 1 / 3
     shares = {}
     for margin, weight in problem.residual_weights(tables).items():
-        shares[margin] = (weight * _unit_variance(problem, residual_query(problem.domain, margin), margin)) ** power
+        shares[margin] = (weight * unit_variance(problem, residual_query(problem.domain, margin), margin)) ** power
     total = sum(shares.values())
     # Twelve digits, so that margins of the same standing get the very same share, and their noise the same name.
     return {margin: float(f"{share / total:.12g}") for margin, share in shares.items()}
 
 
-def _unit_variance(problem: Problem, query: Query, below: Margin) -> float:
+def unit_variance(problem: Problem, query: Query, below: Margin) -> float:
     """σ²_T when the whole budget (ε = 1 or ρ = 1) goes to the query, in the continuous approximation."""
     l1, l2_squared = one_record(problem.domain, query)
     noise = l2_squared / 2 if problem.gaussian else 2 * l1**2
@@ -120,7 +125,7 @@ def _even_out(problem: Problem, tables: dict[Margin, float], rounds: int = 400) 
     weights = {margin: weight / sum(tables.values()) for margin, weight in tables.items()}
     for _ in range(rounds):
         shares = _residual_shares(problem, {margin: weights[margin] * wanted[margin] for margin in weights})
-        units = {below: _unit_variance(problem, residual_query(problem.domain, below), below) for below in shares}
+        units = {below: unit_variance(problem, residual_query(problem.domain, below), below) for below in shares}
         variances = {
             margin: wanted[margin]
             * sum(
@@ -173,7 +178,7 @@ def _optimised(problem: Problem, queries: list[Query], rounds: int = 200) -> Sha
     for position, query in enumerate(queries):
         for below in query.covered():
             if below in index:
-                rows[position, index[below]] = 1 / _unit_variance(problem, query, below)
+                rows[position, index[below]] = 1 / unit_variance(problem, query, below)
     weights = np.array(list(problem.residual_weights(problem.cell_weights).values()))
     power = 1 if problem.gaussian else 2
     shares = np.full(len(queries), 1 / len(queries))

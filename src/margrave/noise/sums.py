@@ -6,6 +6,7 @@ error bars and forecasts come from the distribution itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ _SMOOTHING = 0.005
 """A little Gaussian blur, in standard deviations, makes the distribution of a lattice sum continuous and its
 characteristic function vanish beyond a known frequency. Half-widths are given three blurs of room, so that they still
 reach the lattice point that they are meant to include."""
+_FEW_TERMS = 64
+_NOTHING = -50.0
+"""The logarithm of a number that is as good as zero."""
 _SPAN = 60.0
 """Half the period of the inversion in standard deviations: far beyond any quantile that is asked for."""
 
@@ -41,7 +45,14 @@ class WeightedSum:
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> WeightedSum:
-        return cls(tuple(term for term in terms if term.weight and term.count))
+        """The sum of the terms that are not zero; where there are many, equal ones are counted together."""
+        found = tuple(term for term in terms if term.weight and term.count)
+        if len(found) <= _FEW_TERMS:
+            return cls(found)
+        counts: Counter[tuple[float, Noise]] = Counter()
+        for term in found:
+            counts[float(f"{term.weight:.12g}"), term.noise] += term.count
+        return cls(tuple(Term(weight, count, noise) for (weight, noise), count in counts.items()))
 
     @cached_property
     def variance(self) -> float:
@@ -54,9 +65,24 @@ class WeightedSum:
         frequency = np.asarray(step * (np.arange(int(6 / _SMOOTHING / step)) + 0.5), dtype=np.float64)
         scale = 1 / sqrt(self.variance)
         log: Floats = np.asarray(-0.5 * (_SMOOTHING * frequency) ** 2, dtype=np.float64)
+        if len(self.terms) > _FEW_TERMS:
+            return frequency, np.exp(self._added(log, scale * frequency))
         for term in self.terms:
             log = log + term.count * term.noise.log_characteristic(term.weight * scale * frequency)
         return frequency, np.asarray(np.exp(log), dtype=np.float64)
+
+    def _added(self, log: Floats, frequency: Floats) -> Floats:
+        """The logarithm of the characteristic function of many terms, the largest first.
+
+        No term can raise it, so a frequency at which it is as good as zero is not looked at again.
+        """
+        left = np.arange(len(log))
+        largest = sorted(self.terms, key=lambda term: -term.count * term.weight**2 * term.noise.variance)
+        for number, term in enumerate(largest):
+            log[left] += term.count * term.noise.log_characteristic(term.weight * frequency[left])
+            if number % _FEW_TERMS == 0:
+                left = left[log[left] > _NOTHING]
+        return log
 
     @cached_property
     def _kernel(self) -> tuple[Floats, Floats]:

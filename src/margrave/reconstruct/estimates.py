@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,10 +60,16 @@ class Estimates:
 
     def independent(self) -> Floats:
         """The product of the one-way tables, each made positive: what is believed where nothing was measured."""
-        table = np.full(self.domain.shape(), max(self.total, 1e-9))
-        for axis, attribute in enumerate(self.domain):
-            mean = self.total / attribute.size
-            residual = self.values.get((attribute.name,), np.zeros(attribute.size))
-            counts = np.maximum(residual + mean, 0.01 * mean + 1e-12)
-            table *= (counts / counts.sum()).reshape([-1 if other == axis else 1 for other in range(len(self.domain))])
-        return table
+        alone = [self.values.get((one.name,), np.zeros(one.size)) + self.total / one.size for one in self.domain]
+        return independent(self.total, alone)
+
+
+def independent(total: float, alone: Sequence[Floats]) -> Floats:
+    """The table of a given total that is the product of one-way tables, each made positive."""
+    shape = [len(counts) for counts in alone]
+    table = np.full(shape, max(total, 1e-9))
+    for axis, counts in enumerate(alone):
+        mean = total / len(counts)
+        counts = np.maximum(counts, 0.01 * mean + 1e-12)
+        table *= (counts / counts.sum()).reshape([-1 if other == axis else 1 for other in range(len(shape))])
+    return table

@@ -18,6 +18,7 @@ from margrave.algebra.query import estimates
 from margrave.algebra.residual import Array, margin_from, residuals
 from margrave.crossing import Measured
 from margrave.design.accuracy import Accuracy, effective
+from margrave.design.coordinates import Coordinates
 from margrave.errors import UsageError
 
 
@@ -97,9 +98,19 @@ class Fit:
         not kept: memory grows with the smaller margins only.
         """
         reduced = effective(self.accuracy.domain, margin)
+        if (wide := self.accuracy.wide(reduced)) is not None:
+            if not wide.covered:
+                raise UsageError(f"the release says nothing about {', '.join(wide.margin)} together")
+            rebuilt = wide.transform.backward(self.coordinates(wide))
+            return rebuilt.reshape(self.accuracy.domain.shape(margin))
         *smaller, _ = subsets(reduced)
         self.prepare(smaller)
         parts = {below: self._known[below] for below in smaller}
         parts[reduced] = self._known[reduced] if reduced in self._known else self._estimate([reduced])[reduced]
         rebuilt = margin_from(self.accuracy.domain, reduced, parts)
         return rebuilt.reshape(self.accuracy.domain.shape(margin))
+
+    def coordinates(self, wide: Coordinates) -> NDArray[np.float64]:
+        """The best unbiased estimate of a table in its coordinates, zero where the measurements say nothing."""
+        answers = [answer.outputs for answer in self.measured.answers]
+        return wide.estimate(answers, {margin: self.measured.exact[margin] for margin in self.accuracy.exact})

@@ -53,9 +53,21 @@ def least_squares(
     progress: Progress | None = None,
 ) -> LeastSquares:
     """Solve until the gap is below ``tolerance · max(1, misfit)``, or as far as the permitted work goes."""
-    spectrum = Spectrum.of(estimates, fix_total=True)
-    allowed = np.ones(estimates.domain.shape(), dtype=bool) if possible is None else possible
-    total, cells = estimates.total, _start(estimates, possible)
+    spectrum, start = Spectrum.of(estimates, fix_total=True), _start(estimates, possible)
+    return solve(spectrum, estimates.total, start, possible, tolerance=tolerance, progress=progress)
+
+
+def solve(
+    spectrum: Spectrum,
+    total: float,
+    start: Floats,
+    possible: Possible | None = None,
+    *,
+    tolerance: float = 1e-5,
+    progress: Progress | None = None,
+) -> LeastSquares:
+    """`least_squares` for coordinates whose total is exact, from a table to start at."""
+    cells, allowed = start, np.ones(start.shape, dtype=bool) if possible is None else possible
     slope = spectrum.slope(cells)
     best = _certify(spectrum, allowed, total, cells, slope, 0)
     if total == 0.0:  # only the empty table is left

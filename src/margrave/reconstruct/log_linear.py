@@ -21,10 +21,11 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtr
 
 from margrave.algebra.domain import Margin
+from margrave.algebra.spectrum import cosines
 from margrave.design.limits import CHAIN_SIZE
 from margrave.reconstruct.estimates import Estimates, Floats, Possible
 from margrave.reconstruct.normals import Normals
-from margrave.reconstruct.spectrum import Spectrum, cosines
+from margrave.reconstruct.spectrum import Spectrum
 
 _WARM, _KEPT, _LEAPS, _REFRESH, _SETTLED = 200, 480, 12, 20, 130
 _SHAPE, _SCALE, _TOTAL = 0.5, 0.1, 4.0

@@ -33,6 +33,7 @@ from margrave.reconstruct.records.possible import no_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.whole import whole
+from margrave.reconstruct.wide import METHODS, is_wide_plan, wide_table
 
 Progress = Callable[[float], None]
 
@@ -96,6 +97,8 @@ def publishable(plan: Plan) -> str | None:
         reason = no_records(plan, used_domain(plan))
         if reason is not None and method == "auto":
             reason = f"the full table has more than {FULL_CELLS} cells, and {reason}"
+    elif method not in METHODS and is_wide_plan(plan):
+        reason = "a measured table has too many margins for it"
     elif cells > FULL_CELLS:
         reason = f"the full table has more than {FULL_CELLS} cells"
     elif method == "linear-program" and cells > LARGEST_PROGRAM:
@@ -133,15 +136,19 @@ def publish(
     domain = used_domain(plan)
     if _as_records(plan):
         return _publish_records(plan, fit, domain, progress, like)
-    estimates = _estimates(plan, fit, domain)
     wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
-    if plan.encoding is None:
+    if is_wide_plan(plan):
+        found = wide_table(plan, fit, domain, possible, progress)
+        table = found.table
+    elif plan.encoding is None:
+        estimates = _estimates(plan, fit, domain)
         found = nonnegative(estimates, plan.spec.nonnegative, wanted=wanted, possible=possible, progress=progress)
         table = found.table
     else:
         encoded = plan.encoding.encode(domain.names, possible.astype(np.int64)).astype(bool)
         coded = tuple(plan.encoding.margin(margin) for margin in wanted)
+        estimates = _estimates(plan, fit, domain)
         found = nonnegative(estimates, plan.spec.nonnegative, wanted=coded, possible=encoded, progress=progress)
         table = plan.encoding.decode(domain.names, found.table)
     notes = (*found.notes, *_expected_raise(plan))

@@ -48,8 +48,12 @@ def applies(estimates: Estimates) -> bool:
 
 def sparse(estimates: Estimates, possible: Possible | None = None) -> Floats:
     """The posterior mean of every cell, scaled to the total where that is exact."""
-    spectrum = Spectrum.of(estimates)
-    allowed = np.ones(estimates.domain.shape(), dtype=bool) if possible is None else possible
+    return posterior_mean(Spectrum.of(estimates), possible, estimates.total if estimates.exact(()) else None)
+
+
+def posterior_mean(spectrum: Spectrum, possible: Possible | None, total: float | None) -> Floats:
+    """The posterior mean of every cell, scaled to the ``total`` where that is given."""
+    allowed = np.ones(spectrum.transform.shape, dtype=bool) if possible is None else possible
     weights = np.where(spectrum.exact, _PINNED * spectrum.finite.max(), spectrum.weights)
     noise = float((1.0 / weights).mean())
     unbiased = spectrum.transform.backward(spectrum.centre)
@@ -67,7 +71,7 @@ def sparse(estimates: Estimates, possible: Possible | None = None) -> Floats:
             seen = (joined * (1.0 / noise + sites) - pulls) * noise
     table = _spread(mean, allowed)
     mass = float(table.sum())
-    return table * (estimates.total / mass) if estimates.exact(()) and mass > 0 else table
+    return table * (total / mass) if total is not None and mass > 0 else table
 
 
 def _spread(cells: Floats, allowed: Possible) -> Floats:

@@ -1,10 +1,7 @@
-"""The full table in an orthonormal basis where every residual is a block of coordinates.
+"""The full table in the orthonormal basis of :mod:`margrave.algebra.spectrum`.
 
-Along each axis of length ``k`` the first basis vector is constant and the others sum to zero (the orthonormal cosine
-basis; for two values it is the Hadamard basis). The coordinates of a table whose index is zero exactly off T are the
-residual R_T, turned and divided by √∏_{j∉T} k_j. So any quadratic form ``Σ_T ‖R_T(w) − R̂_T‖²/σ²_T`` is a weighted
-sum of squares of coordinates with weights ``λ_T = ∏_{j∉T} k_j / σ²_T``, and one transform costs a few passes over the
-table.
+The coordinates of a residual are R_T, turned and divided by √∏_{j∉T} k_j. So any quadratic form
+``Σ_T ‖R_T(w) − R̂_T‖²/σ²_T`` is a weighted sum of squares of coordinates with weights ``λ_T = ∏_{j∉T} k_j / σ²_T``.
 """
 
 from __future__ import annotations
@@ -16,44 +13,8 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.spectrum import Transform, cosines
 from margrave.reconstruct.estimates import Estimates, Floats
-
-
-def cosines(size: int) -> Floats:
-    """The orthonormal cosine basis of a given length; row 0 is constant, the other rows sum to zero."""
-    row, column = np.arange(size)[:, None], np.arange(size)[None, :]
-    basis = np.cos(np.pi * row * (2 * column + 1) / (2 * size)) * sqrt(2 / size)
-    basis[0] = 1 / sqrt(size)
-    return np.ascontiguousarray(basis)
-
-
-class Transform:
-    """To the coordinates of the orthonormal basis and back, for tables of one shape."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        self._matrices = [cosines(size) for size in shape]
-
-    def forward(self, table: Floats) -> Floats:
-        """Coordinates of a table. Each step turns the first axis and moves it last, so that all come round."""
-        return self._round(table, self._matrices)
-
-    def backward(self, coordinates: Floats) -> Floats:
-        """The table with the given coordinates."""
-        return self._round(coordinates, [matrix.T for matrix in self._matrices])
-
-    def _round(self, values: Floats, matrices: list[Floats]) -> Floats:
-        scale = 1.0
-        for matrix in matrices:
-            values = values.reshape(len(matrix), -1)
-            if len(matrix) == 2:  # additions alone are faster than a product with so small a matrix
-                turned = np.empty((values.shape[1], 2))
-                np.add(values[0], values[1], out=turned[:, 0])
-                np.subtract(values[0], values[1], out=turned[:, 1])
-                values, scale = turned, scale * sqrt(0.5)
-            else:
-                values = np.ascontiguousarray((matrix @ values).T)
-        return values.reshape(self.shape) * scale
 
 
 @dataclass(frozen=True)

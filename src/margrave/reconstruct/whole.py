@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.algebra.spectrum import Transform
+from margrave.design.limits import is_wide
 from margrave.errors import UsageError, suggest
 from margrave.reconstruct.estimates import Floats, Possible
 from margrave.reconstruct.exact import ExactCounts, sliced, slices, whole_core
-from margrave.reconstruct.spectrum import Transform
 
 Integers = NDArray[np.int64]
 
@@ -115,6 +116,11 @@ def _cumulative(table: Floats, groups: Integers, counts: Integers) -> Integers:
 def _weights(domain: Domain, wanted: Sequence[Margin]) -> Floats:
     """q_T at the coordinates of T, and a little everywhere so that single cells are kept where nothing else decides."""
     weights = np.full(domain.shape(), 1e-6 / domain.cells())
+    if any(is_wide(domain.shape(margin)) for margin in wanted):
+        for above in wanted:
+            inside = tuple(slice(None) if name in above else slice(0, 1) for name in domain.names)
+            weights[inside] += domain.cells() / domain.cells(above) ** 2
+        return weights
     for margin in downward_closure(wanted):
         block = tuple(slice(1, None) if name in margin else slice(0, 1) for name in domain.names)
         weights[block] += sum(

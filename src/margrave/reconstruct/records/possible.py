@@ -7,7 +7,7 @@ from importlib import metadata
 import numpy as np
 
 from margrave.algebra.domain import Domain
-from margrave.design.limits import RECORD_READS
+from margrave.design.limits import LISTED_ATTRIBUTES, RECORD_READS
 from margrave.design.plan import Plan
 from margrave.design.prediction import record_reads
 from margrave.errors import RefusedError
@@ -21,6 +21,8 @@ _TRIED = 64
 
 def no_records(plan: Plan, domain: Domain) -> str | None:
     """Why records of this domain cannot be fitted to the answers of a plan; None where they can."""
+    if any(plan.accuracy.wide(margin) is not None for margin in plan.spec.margins):
+        return f"records are not fitted to tables of more than {LISTED_ATTRIBUTES} attributes, or as large"
     if plan.encoding is not None:
         return "records are not fitted to attributes written in binary: use another strategy"
     if any(plan.exact) or plan.cells:

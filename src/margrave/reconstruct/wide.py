@@ -1,0 +1,114 @@
+"""A non-negative table from measurements that say something of more residuals than can be listed.
+
+It is made in coordinates, all residuals at once: where every cell is measured with noise, as the posterior mean of
+cells that are alike a priori (as it is, or with cells that are expected to hold less than half a record emptied,
+whichever has the less estimated risk); otherwise by least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.design.accuracy import effective
+from margrave.design.plan import Plan
+from margrave.reconstruct.estimates import Floats, Possible, Progress, independent
+from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.least_squares import solve
+from margrave.reconstruct.nonnegative import NonNegative
+from margrave.reconstruct.normals import Normals
+from margrave.reconstruct.sparse import posterior_mean
+from margrave.reconstruct.spectrum import Spectrum
+
+METHODS = ("auto", "least-squares")
+_STEP = 0.2
+"""How far the estimates are moved along a draw of their own noise, to see how a method follows."""
+_BEST = 1e6
+"""No noise counts as more precise than this."""
+
+
+def is_wide_plan(plan: Plan) -> bool:
+    """Whether a measurement, or a table that is known exactly, has too many residuals to list."""
+    margins = {*(one.query.margin for one in plan.measurements if one.query.cells), *plan.exact}
+    return any(plan.accuracy.wide(margin) is not None for margin in margins)
+
+
+def wide_table(
+    plan: Plan, fit: Fit, domain: Domain, possible: Possible, progress: Progress | None = None
+) -> NonNegative:
+    """The non-negative table over a domain by the method of the spec, empty where not possible."""
+    shape = domain.shape()
+    names = effective(domain, domain.names)
+    spectrum, total = _spectrum(fit, names), float(fit.margin(()))
+    allowed = None if possible.all() else possible.reshape(spectrum.transform.shape)
+    everywhere = bool((spectrum.finite > 0).reshape(-1)[1:].all())
+    if plan.spec.nonnegative == "auto" and everywhere:
+        found = _alike(plan, fit, spectrum, names, allowed)
+    else:
+        start = independent(max(total, 0.0), [fit.margin((name,)) for name in names])
+        solved = solve(_fixed(spectrum, max(total, 0.0)), max(total, 0.0), start, allowed, progress=progress)
+        note = f"gap {solved.gap:.2g} after {solved.iterations} iterations"
+        found = NonNegative(solved.table, "least-squares", solved.misfit, solved.gap, (note,))
+    return NonNegative(found.table.reshape(shape), found.method, found.misfit, found.gap, found.notes)
+
+
+def _spectrum(fit: Fit, names: Margin) -> Spectrum:
+    """The full table in coordinates, as the measurements say."""
+    wide = fit.accuracy.coordinates(names)
+    weights = np.where(np.isinf(wide.precision), np.inf, np.minimum(wide.precision, _BEST))
+    return Spectrum(wide.transform, fit.coordinates(wide), weights)
+
+
+def _fixed(spectrum: Spectrum, total: float) -> Spectrum:
+    """The same with the total exact."""
+    centre, weights = spectrum.centre.copy(), spectrum.weights.copy()
+    centre.flat[0], weights.flat[0] = total / sqrt(centre.size), np.inf
+    return Spectrum(spectrum.transform, centre, weights)
+
+
+def _alike(plan: Plan, fit: Fit, spectrum: Spectrum, names: Margin, possible: Possible | None) -> NonNegative:
+    """Cells that are alike a priori; Stein's estimate of risk (`reconstruct.risk`) says whether to trim them."""
+    total = float(fit.margin(())) if np.isinf(spectrum.weights.flat[0]) else None
+    wanted = [effective(plan.domain, margin) for margin in plan.spec.margins]
+    noise = np.where(spectrum.exact, 0.0, Normals("margrave risk")(spectrum.centre.size).reshape(spectrum.centre.shape))
+    noise = noise / np.sqrt(np.where(spectrum.exact, 1.0, spectrum.weights))
+    moved = Spectrum(spectrum.transform, spectrum.centre + _STEP * noise, spectrum.weights)
+    here, there = (posterior_mean(one, possible, total) for one in (spectrum, moved))
+    unbiased, drawn = (spectrum.transform.backward(one) for one in (spectrum.centre, noise))
+    tried = {"sparse": (here, there), "sparse, trimmed": (trimmed(here, total), trimmed(there, total))}
+    expected = sum(plan.spec.domain.cells(margin) * plan.mean_variance(margin) for margin in plan.spec.margins)
+    risks = {name: _risk(names, wanted, unbiased, drawn, expected, *pair) for name, pair in tried.items()}
+    best = min(risks, key=lambda name: risks[name])
+    note = "estimated squared error: " + ", ".join(f"{name} {value:.4g}" for name, value in risks.items())
+    table = tried[best][0]
+    return NonNegative(table, best, spectrum.misfit(spectrum.transform.forward(table)), None, (note,))
+
+
+def trimmed(table: Floats, total: float | None) -> Floats:
+    """The table with cells that are expected to hold less than half a record emptied; an exact total is kept."""
+    kept = np.where(table < 0.5, 0.0, table)
+    mass = float(kept.sum())
+    if total is None:
+        return kept
+    return kept * (total / mass) if mass > 0 else table
+
+
+def _risk(
+    names: Margin, wanted: Sequence[Margin], unbiased: Floats, drawn: Floats, expected: float, *made: Floats
+) -> float:
+    """‖f(z) − Mz‖² − E‖Mg‖² + 2⟨Mg, (f(z + hg) − f(z))/h⟩ over the cells of the wanted tables M.
+
+    The last is divided by ‖Mg‖² and multiplied by its expectation, which steadies it.
+    """
+    here, there = made
+    base = slope = drawn_square = 0.0
+    for margin in wanted:
+        axes = tuple(axis for axis, name in enumerate(names) if name not in margin)
+        apart, along, step = (one.sum(axis=axes) for one in (here - unbiased, drawn, there - here))
+        base += float((apart**2).sum())
+        slope += 2 * float((along * step).sum()) / _STEP
+        drawn_square += float((along**2).sum())
+    return base - expected + slope * expected / max(drawn_square, 1e-300)
