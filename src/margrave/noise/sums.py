@@ -21,7 +21,7 @@ _SMOOTHING = 0.005
 """A little Gaussian blur, in standard deviations, makes the distribution of a lattice sum continuous and its
 characteristic function vanish beyond a known frequency. Half-widths are given three blurs of room, so that they still
 reach the lattice point that they are meant to include."""
-_FEW_TERMS = 64
+_FEW_TERMS, _MANY_TERMS = 64, 1024
 _NOTHING = -50.0
 """The logarithm of a number that is as good as zero."""
 _SPAN = 60.0
@@ -47,7 +47,7 @@ class WeightedSum:
     def of(cls, terms: Sequence[Term]) -> WeightedSum:
         """The sum of the terms that are not zero; where there are many, equal ones are counted together."""
         found = tuple(term for term in terms if term.weight and term.count)
-        if len(found) <= _FEW_TERMS:
+        if len(found) <= _MANY_TERMS:
             return cls(found)
         counts: Counter[tuple[float, Noise]] = Counter()
         for term in found:
