@@ -92,3 +92,10 @@ def test_what_people_read_is_short() -> None:
     assert str(PureDP(Fraction(150198549349836783616, 150198549356974496355))) == "ε = about 1.00000"
     assert str(PureDP(Fraction(12345678901234567) * 10**384)) == "ε = about 1.23457e+400"
     assert str(ZCDP(Fraction(1, 3**300))) == "ρ = about 7.30506e-144"
+
+
+@pytest.mark.parametrize("text", ["9" * 300_000, "0." + "3" * 300_000, "1/" + "7" * 300_000])
+def test_very_long_numbers_are_refused_in_few_words(text: str) -> None:
+    with pytest.raises(UsageError, match="characters: a number may have 10000") as caught:
+        exact_number(text)
+    assert len(str(caught.value)) < 100

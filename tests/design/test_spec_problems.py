@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -330,3 +331,67 @@ def test_odd_mappings(mapping: Any) -> None:
 def test_thousands_of_problems_are_quick() -> None:
     tables = ", ".join(f"['z{index}']" for index in range(5000))
     assert len(problems(release=f"tables = [{tables}]")) == 5000
+
+
+def test_after_very_many_problems_a_spec_is_read_no_further() -> None:
+    tables = ", ".join(f"['z{index}']" for index in range(30_000))
+    found = problems(release=f"tables = [{tables}]")
+    assert len(found) == 10_001
+    assert "spec: there may be more: it was read no further" in found
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 300_000, "0." + "3" * 300_000, '"1/' + "7" * 300_000 + '"', "1e" + "9" * 4000]
+)
+@pytest.mark.parametrize("key", ["epsilon", "rho"])
+def test_numbers_of_very_many_digits_are_refused_in_few_words(number: str, key: str) -> None:
+    (found,) = problems(privacy=f"{key} = {number}")
+    assert len(found) < 200
+
+
+def test_long_ranges_are_refused_together() -> None:
+    attributes = "\n".join(f"x{index} = {{ range = [0, 99999] }}" for index in range(100))
+    (found,) = problems(attributes=attributes)
+    assert found == "attributes: the attributes up to 'x20' have more than 2,097,152 values together; use bins"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        f"{'x' * 1001} = ['a']",
+        f"x = ['{'a' * 1001}']",
+        f"x = {{ values = ['a'], title = '{'t' * 10_001}' }}",
+        f"x = {{ values = ['a'], labels = {{ a = '{'t' * 10_001}' }} }}",
+    ],
+)
+def test_long_texts_are_refused(attributes: str) -> None:
+    found = problems(attributes=attributes)
+    assert any("characters: at most" in problem for problem in found)
+    assert all(len(problem) < 1500 for problem in found)
+
+
+def test_unknown_names_are_quoted_in_short() -> None:
+    (found,) = problems(release=f"tables = [['{'z' * 100_000}']]")
+    assert len(found) < 300
+
+
+@pytest.mark.parametrize("key", ["a.", "'a b'.", '"a\\"b" . '])
+def test_keys_of_very_many_parts_are_refused(key: str) -> None:
+    with pytest.raises(SpecError, match="100 words are joined by dots"):
+        Spec.parse(f"[attributes]\n{key * 100_000}a = 1\n")
+
+
+def test_many_decimals_and_dots_in_a_row_are_no_keys() -> None:
+    edges = ", ".join(f"{index}.5" for index in range(500))
+    assert problems(attributes=f"x = {{ bins = [{edges}], title = '{'. ' * 300}' }}") == []
+
+
+def test_a_long_chain_of_determined_attributes_is_read() -> None:
+    names = [f"x{index}" for index in range(3000)]
+
+    def implies(name: str, other: str) -> str:
+        return f"{name} = {{ values = ['a'], determines = {{ {other} = {{ a = 'a' }} }} }}"
+
+    lines = [implies(name, after) for name, after in pairwise(names)]
+    assert problems(attributes="\n".join([*lines, f"{names[-1]} = ['a']"])) == []
+    assert len(problems(attributes="\n".join([*lines, implies(names[-1], names[0])]))) == 3000

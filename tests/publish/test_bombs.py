@@ -1,7 +1,7 @@
 """Small files that announce, or unpack to, far more than they hold. Each is refused in one line, within little memory.
 
-Every bomb is read by a process of its own, whose memory is limited to what reading a sound bundle takes and 512 MiB
-more, so that one that goes off ends in a MemoryError there and not in a swapping machine.
+Every bomb is read by a process of its own, which may take what reading a sound bundle takes and 512 MiB more. Its
+address space is limited, too, so that one that goes off ends in an error there and not in a swapping machine.
 """
 
 import subprocess
@@ -45,7 +45,7 @@ def tables(release):
     return [release.table(*margin) for margin in release.plan.spec.margins]
 print(said(lambda: tables(mg.Release.load(path))), said(lambda: verify(path)), sep="\\n")
 with open("/proc/self/status") as status:
-    print(next(line.split()[1] for line in status if line.startswith("VmPeak")))
+    print(*(line.split()[1] for line in status if line.startswith(("VmPeak", "VmHWM"))))
 """
 
 
@@ -59,10 +59,10 @@ def run(path, room=0):
 
 @cache
 def honest(path):
-    """The address space, in bytes, that a sound bundle is read in."""
-    load, verified, peak = run(path)
+    """The address space and the memory, in bytes, that a sound bundle is read in."""
+    load, verified, peaks = run(path)
     assert (load, verified) == ("read", "read")
-    return int(peak) << 10
+    return [int(peak) << 10 for peak in peaks.split()]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,9 @@ def defused(sound):
     """Reads a bomb, and gives what was said when loading and when verifying it, each in one line."""
 
     def read(path):
-        load, verified, _ = run(path, honest(sound) + ROOM)
+        space, memory = honest(sound)
+        load, verified, peaks = run(path, space + 2 * ROOM)
+        assert int(peaks.split()[1]) << 10 < memory + ROOM
         return load, verified
 
     return read
@@ -164,7 +166,7 @@ def test_a_long_manifest_in_a_folder_is_not_parsed_either(folder, defused):
     assert load.startswith("BundleError: release.json has more lists")
 
 
-@pytest.mark.parametrize("depth", [100, 300, 600, 900, 980, 5000])
+@pytest.mark.parametrize("depth", [300, 980])
 def test_values_deep_in_one_another_are_refused(folder, depth):
     text = (folder / "release.json").read_text()
     (folder / "release.json").write_text(text.replace('"tables": [', f'"tables": [{"[" * depth}{"]" * depth},', 1))

@@ -13,6 +13,7 @@ import typer
 
 from margrave import __version__
 from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, keys, ledger, plans, study
+from margrave.cli.terminal import complain
 from margrave.errors import MargraveError
 
 _INTERRUPTED = 130
@@ -86,7 +87,7 @@ def main() -> None:
     try:
         app()
     except MargraveError as error:
-        typer.echo(f"margrave: {error}", err=True)
+        complain(f"margrave: {error}")
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, SystemExit) as stop:
         # Typer turns an interruption of a command into an exit without a word.

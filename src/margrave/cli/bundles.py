@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, BundlePath, parts
-from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
+from margrave.cli.terminal import (
+    heading,
+    notice,
+    print_csv,
+    print_frame,
+    print_json,
+    print_table,
+    progress,
+    say,
+    warn_of_formulas,
+)
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
@@ -54,7 +64,7 @@ def show(
         rows = frame.to_dict(orient="records")
         print_json({"private": release.private, "table": list(margin), "level": level, "rows": rows})
     elif as_csv:
-        typer.echo(frame.to_csv(index=False, lineterminator="\n"), nl=False)
+        print_csv(frame)
     else:
         print_frame(_labelled(release, frame), _title(release, names))
 
@@ -83,8 +93,9 @@ def _show_contents(release: Release, out: Path, as_json: bool) -> None:
     heading(f"{plan.spec.title or 'Release'}: {len(plan.spec.margins)} tables, {approximate(plan.guarantee)}")
     print_table(FORECAST_HEADERS, forecast_rows(plan, 40))
     for sentence in plan.promise.words():
-        typer.echo(sentence)
-    notice(f"\nShow one with its error bars: margrave show {out} {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
+        say(sentence)
+    notice("")
+    notice(f"Show one with its error bars: margrave show {out} {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
 
 
 def verify(
@@ -119,19 +130,18 @@ def verify(
             }
         )
         return
-    typer.echo(f"{found.files} files are as they were written.")
-    typer.echo(
-        f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}."
-    )
-    typer.echo(f"The cost, computed again from what was measured, is no more than stated: {approximate(found.cost)}.")
+    say(f"{found.files} files are as they were written.")
+    say(f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}.")
+    say(f"The cost, computed again from what was measured, is no more than stated: {approximate(found.cost)}.")
     left = {one.part for one in found.not_checked}
     names = {"words": "words", "report": "report", "bars": "error bars"}
-    typer.echo(f"As they follow from the release: {', '.join(names[part] for part in names if part not in left)}.")
+    say(f"As they follow from the release: {', '.join(names[part] for part in names if part not in left)}.")
     for one in found.not_checked:
-        typer.echo(str(one))
+        say(str(one))
     if signer is not None:
         known = "which is the one you named" if key is not None else "of which you must know whose it is: see --key"
-        typer.echo(f"Signed by the key {signer}, {known}.")
+        say(f"Signed by the key {signer}, {known}.")
+    warn_of_formulas(found.formulas)
     if not found.private:
         notice(_NOT_PRIVATE)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPath, parts
-from margrave.cli.terminal import notice, print_frame, print_json, progress, watching
+from margrave.cli.terminal import notice, print_frame, print_json, progress, say, warn_of_formulas, watching
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
@@ -61,6 +61,7 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
+    from margrave.design.texts import formulas
     from margrave.publish.writing import check_target
     from margrave.reconstruct.published import INTERRUPTED
 
@@ -81,6 +82,7 @@ def release(
     if to is not None:
         with progress("Writing") as update:
             out.save(to, sign=key, progress=update)
+        warn_of_formulas(formulas(out.plan.spec.domain))
         notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
         return
     if as_json:
@@ -181,7 +183,7 @@ def examples(
 
     if name is None:
         for known in bundled.names():
-            typer.echo(f"{known:10} {bundled.describe(known)}")
+            say(f"{known:10} {bundled.describe(known)}")
         return
     for path in bundled.copy(name, to):
         typer.echo(path)

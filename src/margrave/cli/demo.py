@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from margrave.cli.plans import show_plan
-from margrave.cli.terminal import heading, print_frame, progress
+from margrave.cli.terminal import heading, print_frame, progress, say
 
 if TYPE_CHECKING:
     from margrave.design.plan import Plan
@@ -33,7 +33,7 @@ def demo(
     spec, folder = bundled.path(name), to or _free(Path("demo-release"))
     check_target(folder)
     heading(f"{name}: {bundled.describe(name)}")
-    typer.echo(f"The spec is {spec}")
+    say(f"The spec is {spec}")
     planned = pipeline.plan(spec)
     show_plan(planned)
     with progress("Counting") as update:
@@ -48,8 +48,8 @@ def demo(
     with progress("Writing") as update:
         out.save(folder / "release", progress=update)
     called = "margrave" if which("margrave") else sys.argv[0]  # `make demo` leaves no program on the path
-    typer.echo(f"The release is in {folder / 'release'}; check it with: {called} verify {folder / 'release'}")
-    typer.echo(f"A report to look at in a browser: {folder / 'release' / 'report.html'}")
+    say(f"The release is in {folder / 'release'}; check it with: {called} verify {folder / 'release'}")
+    say(f"A report to look at in a browser: {folder / 'release' / 'report.html'}")
 
 
 def _charged_twice(name: str, planned: Plan, url: str) -> Release:
@@ -71,7 +71,7 @@ def _charged_twice(name: str, planned: Plan, url: str) -> Release:
         bank.show(ledger=url)
         again = pipeline.release(planned, ledger=ledger, account="ann")
         same = "the same bundle, byte for byte" if again.stored == first.stored else "ANOTHER BUNDLE"
-        typer.echo(f"The same question again costs nothing and returns {same}.")
+        say(f"The same question again costs nothing and returns {same}.")
     return first
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from margrave.cli.arguments import AsJson, DataPath, SpecPath, amounts, parts
-from margrave.cli.terminal import notice, print_json, print_table, progress
+from margrave.cli.terminal import notice, print_csv, print_json, print_table, progress, say
 
 
 def evaluate(
@@ -50,11 +50,11 @@ def evaluate(
     if as_json:
         print_json(found.as_dict())
     elif as_csv:
-        typer.echo(found.errors_frame().to_csv(index=False, lineterminator="\n"), nl=False)
+        print_csv(found.errors_frame())
     else:
         print_table(pages.ERROR_HEADERS, pages.error_rows(found), f"Error of each table, {runs} runs")
         print_table(pages.RISK_HEADERS, pages.risk_rows(found), "Risk and utility: small cells of the full table")
-        typer.echo(pages.exact_sentence(found))
+        say(pages.exact_sentence(found))
     if to is not None:
         plotted = pages.write(found, to)
         notice(

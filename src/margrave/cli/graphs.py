@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, Seed
-from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress
+from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from margrave.design.graphs.plan import GraphPlan
@@ -79,7 +79,7 @@ def _show(found: GraphPlan) -> None:
         rows.append(("edge or no edge, each pair", f"right with probability {found.right_pairs:.3f}"))
     print_table(("what", "noise (two standard errors)"), rows)
     for sentence in found.words():
-        typer.echo(sentence)
+        say(sentence)
     for warning in found.warnings:
         notice(f"Warning: {warning}.")
 

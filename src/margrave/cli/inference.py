@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, BundlePath, parts
-from margrave.cli.terminal import heading, notice, print_frame, print_json, progress
+from margrave.cli.terminal import heading, notice, print_frame, print_json, progress, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,11 +50,11 @@ def infer(
     test = found.test
     heading(f"{found.model}: {found.model.rank} parameters, expected total {found.expected.total:.6g}")
     if test.p_value is None:
-        typer.echo("Nothing beyond the model was measured, so the model cannot be tested.")
+        say("Nothing beyond the model was measured, so the model cannot be tested.")
     else:
-        typer.echo(f"Test of the model: X² = {test.x2:.4g} on {test.df} degrees of freedom, p = {test.p_value:.3g}.")
+        say(f"Test of the model: X² = {test.x2:.4g} on {test.df} degrees of freedom, p = {test.p_value:.3g}.")
     what = "Probabilities of cells" if shares else "Log odds and log odds ratios against the first values"
-    typer.echo(f"{what}, with {100 * level:.4g} % intervals:")
+    say(f"{what}, with {100 * level:.4g} % intervals:")
     print_frame(frame)
     if not shares and not all(map(isfinite, (*frame["low"], *frame["high"]))):
         notice("inf: the release does not say how far on that side. Probabilities are better known: see --shares.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from margrave.cli.terminal import notice
+from margrave.cli.terminal import notice, say
 
 if TYPE_CHECKING:
     from margrave.publish.signature import SigningKey
@@ -32,7 +32,7 @@ def key(
     made = SigningKey.new()
     made.save(secret, words)
     write_file(public, made.public.pem())
-    typer.echo(f"The key {made.public.fingerprint} is ready.")
+    say(f"The key {made.public.fingerprint} is ready.")
     notice(f"{secret} is a secret: who has it can sign in your name. {public} is for everybody.")
 
 

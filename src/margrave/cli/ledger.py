@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, ClockIsRight
-from margrave.cli.terminal import notice, print_json, print_table
+from margrave.cli.terminal import clean, json_text, notice, print_json, print_table, say
 
 if TYPE_CHECKING:
     from margrave.budget.ledger import Ledger
@@ -78,7 +78,7 @@ def init(ledger: Url = DEFAULT) -> None:
     from margrave.budget.ledger import Ledger
 
     with Ledger.create(ledger) as made:
-        typer.echo(f"The ledger {made.head.ledger} is ready.")
+        say(f"The ledger {made.head.ledger} is ready.")
 
 
 @app.command()
@@ -119,7 +119,7 @@ def dataset(
     if count is not None:
         with _opened(ledger, clock_is_right) as found:
             found.declare_count(name, count)
-        typer.echo(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
+        say(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
         return
     assert spec is not None
     loaded = Spec.load(spec)
@@ -133,7 +133,7 @@ def dataset(
             disjoint=disjoint,
             event_delta=_delta(event_delta),
         )
-    typer.echo(f"{name} is registered.")
+    say(f"{name} is registered.")
 
 
 @app.command()
@@ -149,7 +149,7 @@ def account(
     """Add an analyst or an organisation."""
     with _opened(ledger, clock_is_right) as found:
         found.add_account(name, "organisation" if organisation else "analyst", organisation=member_of)
-    typer.echo(f"{name} has an account.")
+    say(f"{name} has an account.")
 
 
 @app.command()
@@ -176,11 +176,11 @@ def grant(
     with _opened(ledger, clock_is_right) as found:
         if budget is None:
             found.end_grant(account, name)
-            typer.echo(f"The grant of {account} on {name} is ended.")
+            say(f"The grant of {account} on {name} is ended.")
             return
         part = _delta(event_delta)
         found.grant(account, name, budget, starts=starts, expires=expires, most=_budget(most), event_delta=part)
-    typer.echo(f"{account} may spend {budget} on {name}.")
+    say(f"{account} may spend {budget} on {name}.")
 
 
 @app.command()
@@ -194,7 +194,7 @@ def key(
     found = PublicKey.load(public)
     with _opened(ledger) as held:
         held.hold_key(found.raw.hex())
-    typer.echo(f"The ledger holds the key {found.fingerprint}.")
+    say(f"The ledger holds the key {found.fingerprint}.")
 
 
 @app.command()
@@ -213,11 +213,9 @@ def clock(
         last = found.last_time
         if set_back:
             found.set_clock_back()
-            typer.echo(
-                f"The last entry was dated {last}. From here on entries are dated by the clock: {iso(time_ns())}."
-            )
+            say(f"The last entry was dated {last}. From here on entries are dated by the clock: {iso(time_ns())}.")
             return
-    typer.echo(f"The last entry is dated {last}. The clock stands at {iso(time_ns())}.")
+    say(f"The last entry is dated {last}. The clock stands at {iso(time_ns())}.")
 
 
 @app.command()
@@ -248,7 +246,7 @@ def show(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -
         named = {"id": head.ledger, "entries": head.number, "hash": head.hash}
         print_json({"ledger": named, "datasets": caps, "accounts": people, "grants": held})
         return
-    typer.echo(f"Ledger {head.ledger}, {head.number} entries")
+    say(f"Ledger {head.ledger}, {head.number} entries")
     rows = [(one["dataset"], ", ".join(one["versions"]), *_cells(one)) for one in caps]
     print_table(("data set", "versions", "cap", "spent", "left"), rows)
     _warn(f"the cap of {one['dataset']}" for one in caps if one.get("beyond"))
@@ -265,7 +263,7 @@ def show(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -
 def _warn(limits: Iterable[str]) -> None:
     """Name the limits that were overdrawn while earlier rules held."""
     for what in limits:
-        typer.echo(
+        say(
             f"What was charged is beyond {what}: earlier rules let it, which are right only for requests that are "
             "fixed beforehand. Nothing more can be charged to it or granted from it."
         )
@@ -325,7 +323,7 @@ def history(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False
         print_json(rows)
         return
     for number, one, _ in listed:
-        typer.echo(f"{number:>6}  {one.time[:19]}Z  {sentence(one)}")
+        say(f"{number:>6}  {one.time[:19]}Z  {sentence(one)}")
 
 
 @app.command()
@@ -350,10 +348,10 @@ def verify(
         named = {"ledger": head.ledger, "hash": head.hash}
         print_json(named | counts | {"published": checked.published, "beyond": list(checked.beyond)})
         return
-    typer.echo(f"{checked.entries} entries follow one another, and {checked.records} records follow from them.")
-    typer.echo(f"{checked.bundles} stored answers are as they were written.")
+    say(f"{checked.entries} entries follow one another, and {checked.records} records follow from them.")
+    say(f"{checked.bundles} stored answers are as they were written.")
     if against:
-        typer.echo(f"{checked.published} bundles elsewhere were charged here.")
+        say(f"{checked.published} bundles elsewhere were charged here.")
         if not checked.published:
             notice("None of what --against names says that it was charged to a ledger.")
     _warn(checked.beyond)
@@ -369,14 +367,12 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the public statement of all releases from a data set. It names no account."""
-    import json
-
     from margrave.budget.ledger.words import statement
     from margrave.publish.writing import write_file
 
     with _opened(ledger) as found:
         said = statement(found, name)
-    text = json.dumps(said.to_json(), indent=2, ensure_ascii=False) if as_json else "\n".join(said.lines())
+    text = json_text(said.to_json()) if as_json else "\n".join(map(clean, said.lines()))
     if to is None:
         typer.echo(text)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, SpecPath, amounts
-from margrave.cli.terminal import heading, notice, print_json, print_table
+from margrave.cli.terminal import heading, notice, print_json, print_table, say, warn_of_formulas
 
 if TYPE_CHECKING:
     from margrave.budget.units import Budget
@@ -35,6 +35,7 @@ def plan(
     from margrave.design.planner import make_plan
     from margrave.design.spec import Spec
     from margrave.design.target import Target, plan_for
+    from margrave.design.texts import formulas
     from margrave.errors import UsageError
     from margrave.reconstruct.published import publishable
 
@@ -46,6 +47,7 @@ def plan(
         return
     found = make_plan(loaded) if target is None else plan_for(loaded, Target.parse(target))
     publishable(found)
+    warn_of_formulas(formulas(found.spec.domain))
     if as_json:
         print_json(plan_json(found))
     else:
@@ -97,16 +99,16 @@ def show_plan(found: Plan, most: int = 40) -> None:
         heading("What the theorem promises for the linear program's tables, with probability 95 %")
         print_table(("table", "L1 at most"), [(name_of(margin), number(bound)) for margin, bound in theory.items()])
     for sentence in (*found.promise.words(), *fact_words(found)):
-        typer.echo(sentence)
+        say(sentence)
     if found.spec.public:
-        typer.echo(f"RMSE per cell: {number(found.rmse)}; {number(without_facts(found).rmse)} if nothing were public.")
-    typer.echo(
+        say(f"RMSE per cell: {number(found.rmse)}; {number(without_facts(found).rmse)} if nothing were public.")
+    say(
         f"Memory: about {_bytes(found.memory)}; time: about {_seconds(found.seconds)} after reading, plus about "
         f"{reading_seconds(found, 10**6):.2g} s per million records."
     )
     if as_records(found):
         times = [f"{_seconds(record_seconds(found, count))} for {count:,}" for count in (10_000, 100_000)]
-        typer.echo(f"Fitting records, and their error bars: about {' and '.join(times)} of them.")
+        say(f"Fitting records, and their error bars: about {' and '.join(times)} of them.")
     for warning in found.warnings:
         notice(f"Warning: {warning}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,13 +20,39 @@ PATIENCE = 2.0
 """Seconds after which a step that shows no progress bar is named."""
 
 
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Characters that show nothing and do something: commands to the terminal, line ends, changes of direction."""
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    """A text as it may go to a terminal: what would command it is spelt out, as ``\\x1b`` is. ``lines`` stay apart."""
+    return _HIDDEN.sub(lambda found: "\n" if lines and found.group() == "\n" else _spelt(found.group()), text)
+
+
+def _spelt(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def say(text: str) -> None:
+    """A line of the result."""
+    typer.echo(clean(text))
+
+
 def notice(text: str) -> None:
     """A remark beside the result."""
-    typer.echo(text, err=True)
+    typer.echo(clean(text), err=True)
+
+
+def complain(text: str) -> None:
+    """What went wrong, in one line or in several."""
+    typer.echo(clean(text, lines=True), err=True)
 
 
 def heading(text: str) -> None:
-    typer.echo(f"\n{typer.style(text, bold=True)}")
+    typer.echo(f"\n{typer.style(clean(text), bold=True)}")
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -35,11 +62,13 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: st
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    # As text, not as a str, which could hold rich's markup.
+    named = None if title is None else Text(clean(title), style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title=named, title_justify="left", pad_edge=False)
     for index, header in enumerate(headers):
-        table.add_column(header, justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(Text(clean(header)), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(clean(cell)) for cell in row))
     console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
     console.print(table)
 
@@ -55,7 +84,28 @@ def print_frame(frame: pd.DataFrame, title: str | None = None) -> None:
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON. What JSON leaves as it is and a terminal would act on is escaped, which changes no value."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _HIDDEN.sub(lambda found: "\n" if found.group() == "\n" else json.dumps(found.group())[1:-1], text)
+
+
+def print_csv(frame: pd.DataFrame) -> None:
+    """A data frame as CSV (RFC 4180, line feeds): as it is for a program, harmless in a terminal."""
+    lines = [list(frame.columns), *frame.itertuples(index=False)]
+    text = "".join(",".join(map(_field, line)) + "\n" for line in lines)
+    # Not by typer, which takes what looks like a colour out of what it writes to a pipe.
+    sys.stdout.write(clean(text, lines=True) if sys.stdout.isatty() else text)
+
+
+def _field(value: Any) -> str:
+    if not isinstance(value, str):
+        return "" if value is None or value != value else repr(value.item() if hasattr(value, "item") else value)
+    plain = value and value == value.strip() and not any(mark in value for mark in ',"\r\n')
+    return value if plain else '"' + value.replace('"', '""') + '"'
 
 
 @contextmanager
@@ -120,3 +170,13 @@ def watching(what: str) -> Iterator[Callable[[float], None] | None]:
 
     with Console(stderr=True).status(what) as status:
         yield lambda misfit: status.update(f"{what}: misfit {misfit:.3g}")
+
+
+def warn_of_formulas(texts: Sequence[str]) -> None:
+    """A remark on names and values that a spreadsheet would compute."""
+    if texts:
+        others = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+        notice(
+            f"Warning: {texts[0][:40]!r}{others} begins like a formula. CSV files hold names and values as they are: "
+            "import such columns as text, or a spreadsheet will compute them."
+        )

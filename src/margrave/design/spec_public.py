@@ -196,6 +196,8 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[_Row]]:
     from margrave.errors import Problem
 
     try:
+        if parquet.read_metadata(path).num_rows > MOST_GIVEN:
+            raise SpecError([Problem("file", f"has more than {MOST_GIVEN} rows")], str(path))
         table = parquet.read_table(path)
     except (OSError, pa.ArrowException):
         raise SpecError([Problem("file", "is not a readable Parquet file")], str(path)) from None

@@ -1,8 +1,16 @@
-"""Which texts every file of a release can hold: all but those that no encoding has, and those that end at a NUL."""
+"""Which texts every file of a release can hold (all but those that no encoding has, and those that end at a NUL), and
+which of them a spreadsheet would not leave as they are.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+from margrave.algebra.domain import Domain
+
+_FORMULA = re.compile(r"[=@\uff1d\uff20\t\r]|[+\-\uff0b\uff0d].*[^\W\d_]|[+\-\uff0b\uff0d].*[(!|]", re.DOTALL)
+"""What spreadsheets take for the beginning of a formula. A sign before a number, as in -5 or -10-0, begins none."""
 
 
 def text_problem(text: str) -> str | None:
@@ -19,3 +27,9 @@ def text_problem(text: str) -> str | None:
 def texts_problem(texts: Iterable[str]) -> str | None:
     """Why one of some texts cannot be published. Halves of a character in two texts make no whole one."""
     return text_problem("\n".join(texts))
+
+
+def formulas(domain: Domain) -> tuple[str, ...]:
+    """The names of attributes and values that a spreadsheet would take for formulas where CSV has them."""
+    texts = (text for one in domain for text in (one.name, *one.values))
+    return tuple(dict.fromkeys(text for text in texts if _FORMULA.match(text)))

@@ -16,6 +16,8 @@ from margrave.budget.units import exact_text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_UNSEEN = frozenset({0x61C, 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF})
+"""Characters that end a line or change its direction, and that nobody sees."""
 _UNSHORT = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "e": "\x1b"}
 
 
@@ -28,8 +30,10 @@ def _escape(character: str) -> str:
     if character in _SHORT:
         return _SHORT[character]
     code = ord(character)
-    if code < 0x20 or 0x7F <= code < 0xA0 or code in (0x2028, 0x2029, 0xFEFF):
+    if code < 0x20 or 0x7F <= code < 0xA0 or code in _UNSEEN:
         return f"\\u{code:04X}"
+    if 0xE0000 <= code < 0xE1000:
+        return f"\\U{code:08X}"
     return character
 
 

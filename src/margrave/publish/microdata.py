@@ -98,19 +98,27 @@ def shown(entry: Entry) -> list[str]:
     return [value if isinstance(value, str) else repr(value) for value in _allowed(entry).tolist()]
 
 
-def coded(entry: Entry, column: Any) -> NDArray[np.int64] | None:
-    """The codes of some values of one attribute, the inverse of `typed`; None where there is another value."""
-    if column.null_count:
-        return None
-    known = {value: code for code, value in enumerate(_allowed(entry).tolist())}
-    if hasattr(column, "dictionary"):
-        lookup = np.array([known.get(value, -1) for value in column.dictionary.to_pylist()], dtype=np.int64)
-        codes = lookup[column.indices.to_numpy()] if len(column) else np.zeros(0, dtype=np.int64)
-    elif isinstance(entry.rule, Range):
-        codes = column.to_numpy().astype(np.int64) - entry.rule.low
-    else:
-        codes = np.array([known.get(value, -1) for value in (False, True)])[column.to_numpy(zero_copy_only=False) * 1]
-    return codes if ((codes >= 0) & (codes < entry.attribute.size)).all() else None
+class Coder:
+    """The codes of values of one attribute, the inverse of `typed`."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._known = {value: code for code, value in enumerate(_allowed(entry).tolist())}
+
+    def codes(self, column: Any) -> NDArray[np.int64] | None:
+        """The codes of a column as `schema` has it; None where it holds another value."""
+        if column.null_count:
+            return None
+        if hasattr(column, "dictionary"):
+            codes = self._lookup(column.dictionary.to_pylist())[column.indices.to_numpy()]
+        elif isinstance(self._entry.rule, Range):
+            codes = column.to_numpy().astype(np.int64) - self._entry.rule.low
+        else:
+            codes = self._lookup([False, True])[column.to_numpy(zero_copy_only=False) * 1]
+        return codes if ((codes >= 0) & (codes < self._entry.attribute.size)).all() else None
+
+    def _lookup(self, values: list[Any]) -> NDArray[np.int64]:
+        return np.array([self._known.get(value, -1) for value in values] or [-1], dtype=np.int64)
 
 
 def _allowed(entry: Entry) -> NDArray[Any]:

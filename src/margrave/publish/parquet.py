@@ -135,7 +135,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
     if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
         return pa.string()
-    return pa.int64() if pa.types.is_integer(kind) else kind
+    return pa.int64() if pa.types.is_integer(kind) and kind != pa.uint64() else kind
 
 
 def _leaf_type(kind: pa.DataType) -> pa.DataType:

@@ -19,7 +19,7 @@ from margrave.design.describe import name_of
 from margrave.design.limits import FULL_CELLS
 from margrave.design.plan import Plan
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.microdata import coded, columns, schema, shown
+from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.parquet import read_batches, read_parquet
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.published import Published, used_domain
@@ -143,10 +143,11 @@ def read_microdata(plan: Plan, rows: int, content: bytes) -> Iterator[NDArray[np
         read_parquet(content, name, 0)
         return
     longest = max((len(value.encode()) for one in domain for value in one.values), default=0)
+    coders = [(Coder(codebook[attribute]), attribute) for attribute in domain.names]
     for batch in read_batches(content, name, rows, schema(codebook, domain.names), longest):
         found = np.zeros((batch.num_rows, len(domain)), dtype=np.int64)
-        for axis, attribute in enumerate(domain.names):
-            codes = coded(codebook[attribute], batch.column(attribute))
+        for axis, (coder, attribute) in enumerate(coders):
+            codes = coder.codes(batch.column(attribute))
             if codes is None:
                 raise BundleError(f"{name} has a value that the codebook does not have")
             found[:, axis] = codes

@@ -16,6 +16,7 @@ from margrave.budget.units import ApproxDP, Budget, amount, budget_from_dict
 from margrave.design.checks import check_plan
 from margrave.design.plan import Plan
 from margrave.design.spec_sections import DataSection, Unit
+from margrave.design.texts import formulas
 from margrave.errors import BundleError, MargraveError, VerificationError
 from margrave.publish.agreement import Agreement
 from margrave.publish.bundle import MANIFEST, REPORT, Bundle, check_file, checked, manifest_content, read_bundle
@@ -70,7 +71,7 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found to be in order, and what was not looked at."""
+    """What was found to be in order, and what was not looked at; ``formulas`` are texts that a spreadsheet computes."""
 
     private: bool
     files: int
@@ -79,6 +80,7 @@ class Verified:
     cost: Budget
     not_checked: tuple[NotChecked, ...] = ()
     signer: PublicKey | None = None
+    formulas: tuple[str, ...] = ()
 
 
 def verify(
@@ -125,7 +127,8 @@ def _verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
         margins = _check_large(files, bundle, layout, step)
     left += [*check_report(files, bundle), *check_bars(bundle, step if bars else None)]
     tables = len(release.plan.spec.margins)
-    return Verified(release.private, listed + 1, tables, margins, release.plan.guarantee, tuple(left))
+    found = formulas(release.plan.spec.domain)
+    return Verified(release.private, listed + 1, tables, margins, release.plan.guarantee, tuple(left), formulas=found)
 
 
 def _own_bars(bundle: Bundle) -> Bundle:
