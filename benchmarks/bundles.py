@@ -30,11 +30,11 @@ def write(place: Path, attributes: int) -> None:
     """A bundle of noise alone."""
     from margrave.budget.units import ZCDP
     from margrave.crossing import Answer, Measured
-    from margrave.design.codebook import Codebook, Entry, Range
-    from margrave.design.planner import make_plan
-    from margrave.design.spec import Spec
     from margrave.noise import Generator, sample_many
+    from margrave.planning.planner import make_plan
     from margrave.publish.release import Release
+    from margrave.spec.codebook import Codebook, Entry, Range
+    from margrave.spec.spec import Spec
 
     entries = tuple(Entry(f"a{i}", Range(0, 9)) for i in range(attributes))
     plan = make_plan(Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=3, nonnegative="none"))
@@ -67,7 +67,7 @@ def stream(place: Path, attributes: int) -> None:
 
 
 def verify(place: Path, attributes: int) -> None:
-    from margrave.publish.verify import verify
+    from margrave.publish.verification.verify import verify
 
     verify(place)
 

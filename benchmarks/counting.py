@@ -88,9 +88,9 @@ def generate(path: Path, rows: int) -> None:
 
 def margrave(path: str, **units: Any) -> int:
     """The sum of squared counts, by Margrave."""
-    from margrave.design.codebook import Categories, Codebook, Entry
-    from margrave.measure.count import count_margins
-    from margrave.measure.sources import open_source
+    from margrave.measure.engines.count import count_margins
+    from margrave.measure.sources.sources import open_source
+    from margrave.spec.codebook import Categories, Codebook, Entry
 
     entries = [Entry(name, Categories(tuple(f"value {n}" for n in range(size)))) for name, (size, _) in COLUMNS.items()]
     counts = count_margins(open_source(path), Codebook(tuple(entries)), MARGINS, **units)

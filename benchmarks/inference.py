@@ -6,7 +6,7 @@ For each bundled table, its model is fitted to the true counts, and the fit play
 sample of the same size, releases it, and asks for 95 % intervals of the model's log odds ratios and of the
 probabilities of its generators' cells, and for a test of the model at 5 %, in two ways:
 
-    noise-aware    margrave.score.inference, from the noisy measurements
+    noise-aware    margrave.inference.inference, from the noisy measurements
     naive          the published table taken for data: maximum likelihood, Wald intervals, G²
 
 Where the maximum likelihood estimate does not exist (every table but czech), a tenth of a record is added to every cell
@@ -31,12 +31,12 @@ from scipy.special import expit
 import margrave as mg
 from margrave.algebra.table import Table
 from margrave.budget.units import PureDP
-from margrave.design.plan import Plan
+from margrave.inference.inference import Inference
+from margrave.inference.intervals import Contrast, LogOdds, interval
+from margrave.models.loglinear import fit
+from margrave.models.model import Floats, Model
+from margrave.planning.plan import Plan
 from margrave.publish.release import Release
-from margrave.score.inference import Inference
-from margrave.score.intervals import Contrast, LogOdds, interval
-from margrave.score.loglinear import fit
-from margrave.score.model import Floats, Model
 
 Z = 1.959964
 

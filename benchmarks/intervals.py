@@ -29,10 +29,10 @@ import pandas as pd
 
 import margrave as mg
 from margrave.budget.units import PureDP
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.plan import Plan
-from margrave.design.spec import Spec
-from margrave.design.workload import Wanted
+from margrave.planning.plan import Plan
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.spec import Spec
+from margrave.spec.workload import Wanted
 
 # Sizes of the attributes, wanted tables, records, and the Dirichlet parameter of the cells: the smaller, the sparser.
 DRAWN = {

@@ -27,12 +27,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from margrave.budget.ledger import DataSetName, Ledger, Notion, Request, verify
-from margrave.budget.ledger.journal import Entry, digest, hash_of
-from margrave.budget.ledger.replay import recomputed
-from margrave.budget.ledger.rules import apply
-from margrave.budget.ledger.store import MOST_PARTS
 from margrave.budget.units import PureDP
+from margrave.ledger import DataSetName, Ledger, Notion, Request, verify
+from margrave.ledger.journal import Entry, digest, hash_of
+from margrave.ledger.replay import recomputed
+from margrave.ledger.rules.entries import apply
+from margrave.ledger.stores.store import MOST_PARTS
 
 ROUNDS = 20
 MECHANISM = {"margin": ["smoke", "age"], "noise": {"kind": "discrete-laplace", "scale": "10"}}
@@ -219,7 +219,7 @@ def main() -> None:
         connection.close()
         prepared(str(folder / "ledger.db"))
         compare("SQLite", bare_sqlite, str(folder / "bare.db"), str(folder / "ledger.db"), options.seconds)
-        from tests.budget.ledger.server import Server, programs
+        from tests.ledger.server import Server, programs
 
         if programs() is not None:
             server = Server()

@@ -16,11 +16,11 @@ from fractions import Fraction
 from machine import header, peak, row
 from margrave.budget.units import ZCDP
 from margrave.crossing import Answer, Measured
-from margrave.design.codebook import Codebook, Entry, Range
-from margrave.design.planner import make_plan
-from margrave.design.spec import Spec
 from margrave.noise import Generator, sample_many
+from margrave.planning.planner import make_plan
 from margrave.publish.release import Release
+from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.spec import Spec
 
 MOMENT = 20
 """Attributes that take a moment."""

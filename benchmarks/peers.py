@@ -34,11 +34,11 @@ import pandas as pd
 
 import margrave as mg
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.spec import Spec
-from margrave.design.spec_sections import DataSection
-from margrave.design.workload import Wanted
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.sections import DataSection
+from margrave.spec.spec import Spec
+from margrave.spec.workload import Wanted
 
 Tables = dict[tuple[str, ...], np.ndarray]
 

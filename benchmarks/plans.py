@@ -13,10 +13,10 @@ from itertools import combinations
 import margrave as mg
 from machine import header, row
 from margrave.budget.units import PureDP
-from margrave.design.choices import STRATEGIES
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.spec import Spec
-from margrave.design.workload import Wanted
+from margrave.spec.choices import STRATEGIES
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.spec import Spec
+from margrave.spec.workload import Wanted
 
 
 def ten_binary() -> Spec:

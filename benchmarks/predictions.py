@@ -61,9 +61,9 @@ def one(name: str) -> dict[str, float]:
     import pyarrow as pa
 
     import margrave as mg
-    from margrave.design.prediction import as_records, record_seconds
-    from margrave.design.spec import Spec
     from margrave.measure import run
+    from margrave.planning.prediction import as_records, record_seconds
+    from margrave.spec.spec import Spec
 
     plan = mg.plan(Spec.from_dict(PLANS[name]))
     rng = np.random.default_rng(1)

@@ -29,8 +29,8 @@ from margrave.algebra.query import Query, answer, estimates, spread
 from margrave.algebra.residual import margin_from
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
 from margrave.reconstruct.estimates import Estimates, Floats
-from margrave.reconstruct.nonnegative import nonnegative
-from margrave.reconstruct.risk import noise as unbiased_error
+from margrave.reconstruct.nonnegative.choice import nonnegative
+from margrave.reconstruct.stein import noise as unbiased_error
 from margrave.reconstruct.whole import whole
 
 # Attributes are lettered A, B, … in the order of the file; a plan lists margin, contrasts and share of ε.

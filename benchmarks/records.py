@@ -35,8 +35,8 @@ import numpy as np
 import pandas as pd
 
 import margrave as mg
-from margrave.design.prediction import record_seconds
 from margrave.noise import Generator
+from margrave.planning.prediction import record_seconds
 from margrave.publish.release import Release
 from margrave.reconstruct.records import kinds
 

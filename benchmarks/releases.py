@@ -52,8 +52,8 @@ def generate(path: Path, rows: int, attributes: int) -> None:
 def one(path: str, attributes: int, ways: int, rows: int, bounded: int) -> dict[str, Any]:
     """Processor time of each step of a release, and its peak memory, beside the predictions."""
     import margrave as mg
-    from margrave.design.prediction import reading_seconds
     from margrave.measure import run
+    from margrave.planning.prediction import reading_seconds
 
     marks = {"start": time.process_time()}
     names = {f"a{place}": {"range": [0, 9]} for place in range(attributes)}

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from machine import header, peak, row
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.planner import make_plan
-from margrave.design.spec import Spec
-from margrave.design.workload import Wanted
+from margrave.planning.planner import make_plan
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.spec import Spec
+from margrave.spec.workload import Wanted
 
 TWENTY = [range(20)]
 CASES: dict[str, tuple[list[int], list[range], int]] = {

@@ -11,8 +11,8 @@ settings.load_profile("margrave")
 def few_simulations():
     """Error bars from fewer simulations than a real release takes: enough to test everything but their precision."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("margrave.design.limits.MANY_SIMULATIONS", 6)
-        patch.setattr("margrave.design.limits.FEW_SIMULATIONS", 3)
+        patch.setattr("margrave.planning.limits.MANY_SIMULATIONS", 6)
+        patch.setattr("margrave.planning.limits.FEW_SIMULATIONS", 3)
         yield
 
 

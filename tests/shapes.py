@@ -7,9 +7,9 @@ import numpy as np
 
 from margrave.algebra.domain import Attribute, Domain
 from margrave.budget.units import PureDP
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.spec import Spec
-from margrave.design.workload import Wanted
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.spec import Spec
+from margrave.spec.workload import Wanted
 
 
 def domain_of(*sizes):

@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 import margrave as mg
-from margrave.measure.spill import PREFIX as SPILLED
-from margrave.publish.writing import PREFIX as UNFINISHED
+from margrave.files.writing import PREFIX as UNFINISHED
+from margrave.measure.engines.spill import PREFIX as SPILLED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems know them")
 
@@ -33,8 +33,9 @@ import signal
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
 import sys
 import margrave as mg
-from margrave.measure import files, units
-from margrave.publish import large
+from margrave.measure import units
+from margrave.measure.sources import files
+from margrave.publish.bundle import large
 from tests.test_killed import SPEC
 
 # Little is held in memory, and files are small, so that there is much to be killed in.

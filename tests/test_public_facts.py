@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 import margrave as mg
-from margrave.budget.ledger import Ledger
-from margrave.budget.ledger.words import statement
 from margrave.budget.units import ZCDP, PureDP, amount
 from margrave.cli.app import app
-from margrave.design.workload import PublicFact
 from margrave.errors import RefusedError
+from margrave.ledger import Ledger
+from margrave.ledger.words import statement
 from margrave.publish.charging import notion_of
-from margrave.publish.public_facts import fact_values
-from margrave.publish.verify import verify
-from tests.design.facts.test_planning import with_facts
+from margrave.publish.report.public_facts import fact_values
+from margrave.publish.verification.verify import verify
+from margrave.spec.workload import PublicFact
+from tests.facts.test_planning import with_facts
 from tests.shapes import frame_of, spec_of
 
 SPEC = with_facts(spec_of((2, 3, 2), ["abc"]), ["ab", "c"])

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import margrave as mg
 from margrave.cli import terminal
 from margrave.cli.app import app
-from margrave.design.spec import Spec
-from margrave.design.texts import formulas
-from margrave.design.toml import quote
+from margrave.spec.spec import Spec
+from margrave.spec.texts import formulas
+from margrave.spec.toml import quote
 
 ESCAPES = {
     "colour": "\x1b[31mred",

@@ -35,37 +35,37 @@ __all__ = [
 
 if TYPE_CHECKING:
     from margrave import errors, examples
-    from margrave.budget.ledger import Ledger
-    from margrave.design.graphs.spec import GraphSpec
-    from margrave.design.plan import Plan
-    from margrave.design.spec import Spec
-    from margrave.design.target import Target, plan_for, sweep
+    from margrave.inference.inference import infer
+    from margrave.ledger import Ledger
     from margrave.pipeline import count, draft, plan, plan_graph, release, release_graph
+    from margrave.planning.graphs.spec import GraphSpec
+    from margrave.planning.plan import Plan
+    from margrave.planning.target import Target, plan_for, sweep
     from margrave.publish.release import Release
-    from margrave.publish.signature import SigningKey
-    from margrave.score.inference import infer
+    from margrave.publish.verification.signature import SigningKey
+    from margrave.spec.spec import Spec
 
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when first used, so that ``import margrave`` and ``margrave --help`` are instant."""
     if name == "Spec":
-        from margrave.design.spec import Spec
+        from margrave.spec.spec import Spec
 
         return Spec
     if name == "Plan":
-        from margrave.design.plan import Plan
+        from margrave.planning.plan import Plan
 
         return Plan
     if name == "GraphSpec":
-        from margrave.design.graphs.spec import GraphSpec
+        from margrave.planning.graphs.spec import GraphSpec
 
         return GraphSpec
     if name == "Ledger":
-        from margrave.budget.ledger import Ledger
+        from margrave.ledger import Ledger
 
         return Ledger
     if name in ("Target", "plan_for", "sweep"):
-        import margrave.design.target as target
+        import margrave.planning.target as target
 
         return getattr(target, name)
     if name == "Release":
@@ -73,11 +73,11 @@ def __getattr__(name: str) -> Any:
 
         return Release
     if name == "SigningKey":
-        from margrave.publish.signature import SigningKey
+        from margrave.publish.verification.signature import SigningKey
 
         return SigningKey
     if name == "infer":
-        from margrave.score.inference import infer
+        from margrave.inference.inference import infer
 
         return infer
     if name in ("plan", "release", "count", "draft", "plan_graph", "release_graph"):

@@ -18,8 +18,8 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
 from margrave.algebra.table import Table
 from margrave.budget.events import Measurement
-from margrave.design.graphs.degrees import Side
 from margrave.errors import UsageError
+from margrave.planning.graphs.degrees import Side
 
 if TYPE_CHECKING:
     import pandas as pd

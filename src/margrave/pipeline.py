@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from margrave.algebra.domain import Margin
-from margrave.budget.ledger import Ledger
 from margrave.crossing import ExactTables, Measured
-from margrave.design.checks import check_plan
-from margrave.design.graphs.plan import GraphPlan, make_graph_plan
-from margrave.design.graphs.spec import GraphSpec
-from margrave.design.plan import Plan
-from margrave.design.planner import make_plan
-from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError, UsageError
+from margrave.ledger import Ledger
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.measure.profile import profile
-from margrave.measure.sources import open_source
+from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
+from margrave.planning.checks import check_plan
+from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
+from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.plan import Plan
+from margrave.planning.planner import make_plan
+from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged, request_of
 from margrave.publish.draft import draft_spec
 from margrave.publish.graphs import GraphRelease
 from margrave.publish.release import Release
-from margrave.publish.room import check_manifest
 from margrave.reconstruct.published import publishable
+from margrave.spec.spec import Spec
 
 Progress = Callable[[int, int | None], None]
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.budget.ledger.server import Server, programs
+from tests.ledger.server import Server, programs
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import DataError
-from margrave.measure.count import count_margins
+from margrave.measure.engines.count import count_margins
 from margrave.measure.failures import Failures
 from margrave.measure.recode import Recoder, recode
 from margrave.measure.records import read
-from margrave.measure.sources import open_source
+from margrave.measure.sources.sources import open_source
+from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
 
 WORD = "zanzibar"
 NUMBER = 8675309

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import DataError, RefusedError, UsageError
-from margrave.measure.count import count_margins
-from margrave.measure.sources import open_source
+from margrave.measure.engines.count import count_margins
+from margrave.measure.sources.sources import open_source
+from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
 
 ROWS = 3000
 BOOK = Codebook(

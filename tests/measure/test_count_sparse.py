@@ -13,8 +13,8 @@ import margrave as mg
 from margrave.algebra.domain import Attribute, Domain
 from margrave.algebra.sparse import SparseTable
 from margrave.cli import app
-from margrave.design.spec import Spec
 from margrave.errors import RefusedError, UsageError
+from margrave.spec.spec import Spec
 
 NAMES = [f"a{index}" for index in range(12)]
 SPEC = {

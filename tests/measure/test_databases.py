@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import DataError, UsageError
-from margrave.measure import databases
-from margrave.measure.count import count_margins
-from margrave.measure.sources import open_source
+from margrave.measure.engines.count import count_margins
+from margrave.measure.sources import databases
+from margrave.measure.sources.sources import open_source
+from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
 
 SECRET = "hunter2"
 BOOK = Codebook(
@@ -255,7 +255,7 @@ def test_a_missing_driver_names_its_extra(tmp_path, monkeypatch, data, extra):
 
 def test_drivers_are_loaded_only_for_a_database():
     program = (
-        "import sys, margrave.measure.count, margrave.measure.sources; "
+        "import sys, margrave.measure.engines.count, margrave.measure.sources.sources; "
         "sys.exit(any(name.split('.')[0] in ('duckdb', 'adbc_driver_manager', 'numba') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.graphs.degrees import KnownDegrees
-from margrave.design.graphs.plan import make_graph_plan
-from margrave.design.graphs.shape import blocks_of, pairs_of
 from margrave.errors import DataError
 from margrave.measure.graphs import measure_graph
 from margrave.noise import Generator
-from tests.design.graphs.graphs import graph_spec
+from margrave.planning.graphs.degrees import KnownDegrees
+from margrave.planning.graphs.plan import make_graph_plan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
 from tests.measure.test_canary import WORD, silent
+from tests.planning.graphs.graphs import graph_spec
 
 CLEAR = PureDP(Fraction(10**6))
 """So large a budget that the noise is zero."""

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.algebra.domain import Attribute, Domain
-from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import RefusedError
-from margrave.measure import kernel as kernels
-from margrave.measure.count import Tally, count_margins, count_tables
-from margrave.measure.kernel import Kernel, cell_type
+from margrave.measure.engines import kernel as kernels
+from margrave.measure.engines.count import Tally, count_margins, count_tables
+from margrave.measure.engines.kernel import Kernel, cell_type
+from margrave.measure.engines.sparse import SparseTally
 from margrave.measure.records import Coded, blocks
-from margrave.measure.sources import open_source
-from margrave.measure.sparse import SparseTally
+from margrave.measure.sources.sources import open_source
+from margrave.spec.codebook import Codebook, Entry, Range
 
 
 def domain_of(*sizes):
@@ -106,8 +106,8 @@ def huge_rows(rows=500):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("merge", [1, 1 << 20])
 def test_sparse_counts_of_a_cuboid_that_cannot_be_held(monkeypatch, weighted, merge):
-    monkeypatch.setattr("margrave.measure.sparse._MERGE_ROWS", merge)
-    monkeypatch.setattr("margrave.measure.count.BLOCK_ROWS", 100)
+    monkeypatch.setattr("margrave.measure.engines.sparse._MERGE_ROWS", merge)
+    monkeypatch.setattr("margrave.measure.engines.count.BLOCK_ROWS", 100)
     table = huge_rows()
     data = pa.Table.from_batches(table.to_batches(max_chunksize=60))
     margins = [HUGE.domain.names, ("a1", "a3"), ("a2",), ()]

@@ -11,7 +11,7 @@ import pytest
 from margrave.crossing import ColumnProfile
 from margrave.errors import DataError
 from margrave.measure.profile import profile
-from margrave.measure.sources import open_source
+from margrave.measure.sources.sources import open_source
 
 ROWS = 200
 DATA = {

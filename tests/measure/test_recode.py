@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.design.codebook import Bins, Categories, Entry, Range
 from margrave.errors import DataError, UsageError
 from margrave.measure.recode import code_type, recode
+from margrave.spec.codebook import Bins, Categories, Entry, Range
 
 AGE = Entry("age", Bins(tuple(map(Decimal, (0, 18, 65, 120)))), missing="unknown", other="odd")
 ROOMS = Entry("rooms", Range(1, 9), missing="none", other="10+")

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import margrave as mg
-from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import DataError
-from margrave.measure.count import count_margins
-from margrave.measure.sources import open_source
+from margrave.measure.engines.count import count_margins
+from margrave.measure.sources.sources import open_source
+from margrave.spec.codebook import Codebook, Entry, Range
 
 BOOK = Codebook((Entry("a", Range(0, 1)),))
 FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

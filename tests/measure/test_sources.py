@@ -15,10 +15,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import DataError, UsageError
-from margrave.measure.count import count_margins
-from margrave.measure.sources import check_columns, open_source
+from margrave.measure.engines.count import count_margins
+from margrave.measure.sources.sources import check_columns, open_source
+from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
 
 BOOK = Codebook((Entry("a", Categories(("x", "y")), missing="m"), Entry("b", Range(0, 3), missing="m")))
 FRAME = pd.DataFrame({"b": [0, 1, 2, 3, 0], "junk": [None, "q", 1, {}, 2.5], "a": ["x", "y", "x", None, "y"]})

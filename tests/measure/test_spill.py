@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import DataError
-from margrave.measure.count import count_margins
+from margrave.measure.engines.count import count_margins
+from margrave.measure.engines.spill import PREFIX, private_folder, remove_orphans
 from margrave.measure.failures import Failures
 from margrave.measure.records import read
-from margrave.measure.sources import open_source
-from margrave.measure.spill import PREFIX, private_folder, remove_orphans
+from margrave.measure.sources.sources import open_source
 from margrave.measure.units import bound_units
+from margrave.spec.codebook import Codebook, Entry, Range
 
 BOOK = Codebook((Entry("a", Range(0, 30)), Entry("unit", Range(0, 1))))
 KEY = b"k" * 32
@@ -157,8 +157,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignor
 import sys, time
 from tests.measure.test_spill import BOOK, people
 from margrave.measure import units
-from margrave.measure.count import count_margins
-from margrave.measure.sources import open_source
+from margrave.measure.engines.count import count_margins
+from margrave.measure.sources.sources import open_source
 import pyarrow as pa
 
 units.SPILL_BYTES = 0

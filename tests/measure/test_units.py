@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.design.codebook import Codebook, Entry, Range
 from margrave.errors import DataError, UsageError
-from margrave.measure.count import count_margins
+from margrave.measure.engines.count import count_margins
 from margrave.measure.failures import Failures
 from margrave.measure.records import read
-from margrave.measure.sources import open_source
+from margrave.measure.sources.sources import open_source
 from margrave.measure.units import bound_units
+from margrave.spec.codebook import Codebook, Entry, Range
 
 BOOK = Codebook((Entry("a", Range(0, 3)), Entry("b", Range(0, 1))))
 ROW = st.tuples(st.sampled_from(["u", "v", "w"]), st.integers(0, 3), st.integers(0, 1))

@@ -19,9 +19,9 @@ import margrave as mg
 from margrave.algebra.query import answer, one_record
 from margrave.budget.accountant import epsilon_of
 from margrave.budget.units import ZCDP
-from margrave.design.planner import make_plan
 from margrave.measure import run
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
+from margrave.planning.planner import make_plan
 from tests.shapes import frame_of, records_of, spec_of
 
 SAMPLES = 200_000

@@ -17,17 +17,17 @@ from scipy.stats import beta
 
 from margrave.budget.accountant import epsilon_of
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.graphs.degrees import KnownDegrees
-from margrave.design.graphs.nodes import Nodes
-from margrave.design.graphs.plan import make_graph_plan
-from margrave.design.graphs.shape import blocks_of, pairs_of
-from margrave.design.graphs.spec import GraphSpec
-from margrave.design.planner import make_plan
-from margrave.design.workload import PublicFact
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.noise import DiscreteGaussian, Generator
-from tests.design.facts.oracle import all_moves, facts_of, price_of
+from margrave.planning.graphs.degrees import KnownDegrees
+from margrave.planning.graphs.nodes import Nodes
+from margrave.planning.graphs.plan import make_graph_plan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.planner import make_plan
+from margrave.spec.workload import PublicFact
+from tests.facts.oracle import all_moves, facts_of, price_of
 from tests.privacy.test_audit import exact_answers
 from tests.shapes import frame_of, spec_of
 

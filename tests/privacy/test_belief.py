@@ -21,14 +21,14 @@ from margrave.algebra.table import Table
 from margrave.budget.accountant import epsilon_of
 from margrave.budget.events import Protection
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
-from margrave.design.belief import RARELY, Suspicion, bound, exception, odds, percent
-from margrave.design.guarantee import Guarantee
-from margrave.design.planner import make_plan
-from margrave.design.spec_sections import DataSection, Unit
-from margrave.design.workload import PublicFact
 from margrave.measure import run
 from margrave.noise import Generator
-from margrave.publish.report import report_html
+from margrave.planning.belief import RARELY, Suspicion, bound, exception, odds, percent
+from margrave.planning.guarantee import Guarantee
+from margrave.planning.planner import make_plan
+from margrave.publish.report.page import report_html
+from margrave.spec.sections import DataSection, Unit
+from margrave.spec.workload import PublicFact
 from tests.shapes import frame_of, spec_of
 
 RUNS = 200

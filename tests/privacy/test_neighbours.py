@@ -14,8 +14,8 @@ import pytest
 from margrave.algebra.query import answer
 from margrave.budget.events import Measurement, Protection, cost, worst_move
 from margrave.budget.units import ZCDP, PureDP
-from margrave.design.planner import make_plan
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.planning.planner import make_plan
 from tests.shapes import records_of, spec_of
 
 STRATEGIES = ["auto", "residual", "fourier", "efron-stein", "margins", "base"]

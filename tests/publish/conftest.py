@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import margrave as mg
-from margrave.design.spec import Spec
-from margrave.publish import manifest
-from margrave.publish.manifest import Checksum
+from margrave.publish.bundle import manifest
+from margrave.publish.bundle.manifest import Checksum
+from margrave.spec.spec import Spec
 
 BASE = {
     "title": "A small survey",

@@ -15,9 +15,9 @@ import pytest
 from pyarrow import parquet
 
 import margrave as mg
-from margrave.design import limits
 from margrave.errors import BundleError
-from margrave.publish.manifest import Checksum
+from margrave.planning import limits
+from margrave.publish.bundle.manifest import Checksum
 
 ROOM = 512 << 20
 SECONDS = 60
@@ -28,9 +28,9 @@ import resource, sys
 path, room = sys.argv[1], int(sys.argv[2])
 import numpy, pandas, pyarrow.parquet, scipy.sparse
 import margrave as mg
-from margrave.publish import bundle
-from margrave.publish.verify import verify
-from margrave.design import limits
+from margrave.publish.bundle import bundle
+from margrave.publish.verification.verify import verify
+from margrave.planning import limits
 from margrave.errors import MargraveError
 limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS = map(int, sys.argv[3:])
 if room:
@@ -312,9 +312,9 @@ def test_overlapping_entries_unpack_to_no_more_than_they_announce(folder, tmp_pa
 
 
 def test_parts_of_a_large_release_that_hold_everything_are_refused(folder):
-    from margrave.design.planner import make_plan
-    from margrave.design.spec import Spec
-    from margrave.publish.large import PART_ROWS, Layout
+    from margrave.planning.planner import make_plan
+    from margrave.publish.bundle.large import PART_ROWS, Layout
+    from margrave.spec.spec import Spec
 
     spec = {
         "attributes": {name: {"range": [1, 1000]} for name in "abcde"},
@@ -330,7 +330,7 @@ def test_parts_of_a_large_release_that_hold_everything_are_refused(folder):
 
 
 def test_a_file_that_only_needs_its_checksum_is_read_in_chunks(folder, monkeypatch):
-    from margrave.publish import reading
+    from margrave.publish.bundle import reading
 
     monkeypatch.setattr(reading, "CHUNK", 7)
     with reading.opened(folder) as files:

@@ -13,9 +13,9 @@ import pytest
 
 import margrave as mg
 from margrave.errors import BundleError, UsageError
-from margrave.publish import writing
-from margrave.publish.parts import column, stem
-from margrave.publish.verify import verify
+from margrave.files import writing
+from margrave.publish.bundle.parts import column, stem
+from margrave.publish.verification.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden"
 

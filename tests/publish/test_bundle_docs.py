@@ -18,8 +18,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def test_shown_code_and_commands_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # Commands run as a user's do, and find as many simulations as those make.
-    monkeypatch.setattr("margrave.design.limits.MANY_SIMULATIONS", 48)
-    monkeypatch.setattr("margrave.design.limits.FEW_SIMULATIONS", 16)
+    monkeypatch.setattr("margrave.planning.limits.MANY_SIMULATIONS", 48)
+    monkeypatch.setattr("margrave.planning.limits.FEW_SIMULATIONS", 16)
     names = {}
     blocks = [(match[1], match[2]) for match in BLOCK.finditer(PAGE)]
     assert len([kind for kind, _ in blocks if kind == "python"]) >= 6

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import margrave as mg
 from margrave.errors import MargraveError
-from margrave.publish.manifest import read_manifest
-from margrave.publish.verify import verify
+from margrave.publish.bundle.manifest import read_manifest
+from margrave.publish.verification.verify import verify
 
 FLIPS = 60
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrave.crossing import COLUMN_KINDS, ColumnProfile, Profile
-from margrave.design.codebook import Bins, Categories, Range
-from margrave.design.spec import Spec
 from margrave.errors import UsageError
 from margrave.publish.draft import date_edges, draft_spec, number_edges
+from margrave.spec.codebook import Bins, Categories, Range
+from margrave.spec.spec import Spec
 
 PROFILE = Profile(
     "data/survey.csv",

@@ -6,11 +6,11 @@ import pytest
 
 import margrave as mg
 from margrave import pipeline
-from margrave.budget.ledger.content import AnswerFile, reader_of, size_of
 from margrave.errors import VerificationError
+from margrave.files.content import AnswerFile, reader_of, size_of
 from margrave.noise import Generator
-from margrave.publish import large
-from margrave.publish.drawn import drawn_bytes, pack, unpack
+from margrave.publish.bundle import large
+from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
 
 QUESTION, OTHER = "1" * 64, "2" * 64
 SPEC = {

@@ -18,12 +18,12 @@ import pytest
 
 import margrave as mg
 from margrave.errors import MargraveError, VerificationError
-from margrave.publish.bundle import load_bundle
-from margrave.publish.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
+from margrave.publish.bundle.bundle import load_bundle
+from margrave.publish.bundle.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
-from margrave.publish.report import report_html
-from margrave.publish.verify import verify
-from tests.design.facts.test_planning import with_facts
+from margrave.publish.report.page import report_html
+from margrave.publish.verification.verify import verify
+from tests.facts.test_planning import with_facts
 from tests.publish.conftest import SPECS
 from tests.shapes import frame_of, spec_of
 

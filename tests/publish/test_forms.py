@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import margrave as mg
-from margrave.publish.forms import FORMS, Forms
-from margrave.publish.manifest import composition, guarantee_json
-from margrave.publish.report import report_html
+from margrave.publish.bundle.forms import FORMS, Forms
+from margrave.publish.bundle.manifest import composition, guarantee_json
+from margrave.publish.report.page import report_html
 from tests.publish.test_every_field import FACTS, LEDGER
 from tests.shapes import frame_of
 

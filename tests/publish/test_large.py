@@ -14,16 +14,16 @@ import margrave as mg
 from margrave.algebra.domain import Attribute, Domain
 from margrave.budget.units import ZCDP
 from margrave.crossing import Answer, Measured
-from margrave.design.codebook import Codebook, Entry, Range
-from margrave.design.planner import make_plan
-from margrave.design.spec import Spec
 from margrave.errors import BundleError, VerificationError
 from margrave.noise import Generator
-from margrave.publish import large, stored
-from margrave.publish.agreement import Agreement
-from margrave.publish.large import Layout, Parts, is_large
+from margrave.planning.planner import make_plan
+from margrave.publish.bundle import large, stored
+from margrave.publish.bundle.large import Layout, Parts, is_large
 from margrave.publish.release import Release
-from margrave.publish.verify import verify
+from margrave.publish.verification.agreement import Agreement
+from margrave.publish.verification.verify import verify
+from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.spec import Spec
 
 from .test_bundle import contents, listing, same
 

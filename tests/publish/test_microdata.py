@@ -11,11 +11,11 @@ import pytest
 import margrave as mg
 from margrave.algebra.lattice import subsets
 from margrave.budget.units import PureDP
-from margrave.design.codebook import Entry, Range
 from margrave.errors import RefusedError, UsageError
 from margrave.publish.microdata import typed
-from margrave.publish.verify import verify
+from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import publishable
+from margrave.spec.codebook import Entry, Range
 from tests.shapes import frame_of, spec_of
 
 TABLE = np.array([[[9, 0], [3, 1], [0, 0]], [[0, 12], [1, 0], [4, 2]]])

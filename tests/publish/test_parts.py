@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import margrave as mg
 from margrave.crossing import Answer, Measured
-from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.parts import csv_bytes, parquet_bytes, read_parquet
-from margrave.publish.verify import verify
+from margrave.publish.bundle.parts import csv_bytes, parquet_bytes, read_parquet
+from margrave.publish.verification.verify import verify
+from margrave.spec.spec import Spec
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**40), 2**40).map(float)

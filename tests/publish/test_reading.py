@@ -9,8 +9,8 @@ import pytest
 
 import margrave as mg
 from margrave.errors import BundleError, MargraveError
-from margrave.publish import reading
-from margrave.publish.reading import opened, safe_name
+from margrave.publish.bundle import reading
+from margrave.publish.bundle.reading import opened, safe_name
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_file_longer_than_announced_is_not_read_to_its_end(folder):
 
 def test_a_manifest_cannot_point_outside(folder, reseal, tmp_path):
     (tmp_path / "secret.csv").write_text("secret")
-    from margrave.publish.verify import verify
+    from margrave.publish.verification.verify import verify
 
     reseal(folder, lambda found: found["files"].update({"../secret.csv": {"bytes": 6, "sha256": "0" * 64}}))
     with pytest.raises(MargraveError, match="which such a release does not have"):

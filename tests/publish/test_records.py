@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import margrave as mg
-from margrave.design.describe import number
 from margrave.errors import RefusedError, UsageError
-from margrave.publish.report_tables import table_section
-from margrave.publish.verify import verify
+from margrave.planning.describe import number
+from margrave.publish.report.tables import table_section
+from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import INTERRUPTED, publish, publishable
 from margrave.reconstruct.records import possible
 

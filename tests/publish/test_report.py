@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import margrave as mg
-from margrave.design.spec import Spec
-from margrave.publish import svg
-from margrave.publish.report import MOST_TABLES, budget_curve, report_html
-from margrave.publish.report_tables import rounded
+from margrave.publish.report import svg
+from margrave.publish.report.page import MOST_TABLES, budget_curve, report_html
+from margrave.publish.report.tables import rounded
+from margrave.spec.spec import Spec
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parents[1] / "docs/images"

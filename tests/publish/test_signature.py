@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 import margrave as mg
-from margrave.budget.ledger.check import verify as verify_ledger
 from margrave.cli.app import app
 from margrave.errors import MargraveError, RefusedError, UsageError, VerificationError
-from margrave.publish.bundle import bundle_files
+from margrave.ledger.check import verify as verify_ledger
+from margrave.publish.bundle.bundle import bundle_files
 from margrave.publish.charging import notion_of, published_in
-from margrave.publish.signature import SIGNATURE, PublicKey, Signed, SigningKey
-from margrave.publish.verify import verify
+from margrave.publish.verification.signature import SIGNATURE, PublicKey, Signed, SigningKey
+from margrave.publish.verification.verify import verify
 from tests.shapes import domain_of, frame_of, spec_of
 
 RFC_8032 = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"

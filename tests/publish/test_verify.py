@@ -12,13 +12,13 @@ import pytest
 
 import margrave as mg
 from margrave.crossing import Answer
-from margrave.design.spec_sections import DataSection, Unit
 from margrave.errors import VerificationError
 from margrave.noise import DiscreteGaussian
-from margrave.publish.parts import csv_bytes, parquet_bytes
+from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
 from margrave.publish.release import Release
-from margrave.publish.verify import verify
-from tests.design.facts.test_planning import with_facts
+from margrave.publish.verification.verify import verify
+from margrave.spec.sections import DataSection, Unit
+from tests.facts.test_planning import with_facts
 from tests.shapes import frame_of, spec_of
 
 
@@ -216,7 +216,7 @@ def test_tables_that_disagree_are_found():
     import pyarrow as pa
 
     from margrave.algebra.domain import Attribute, Domain
-    from margrave.publish.verify import _check_agreement
+    from margrave.publish.verification.verify import _check_agreement
 
     domain = Domain((Attribute("a", ("0", "1")), Attribute("b", ("0", "1")), Attribute("c", ("0", "1"))))
 

@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import margrave as mg
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.spec import Spec
 from margrave.errors import SpecError, UsageError
-from margrave.publish.room import manifest_bytes_at_most
-from margrave.publish.verify import verify
-from margrave.publish.writing import check_target
+from margrave.files.writing import check_target
+from margrave.publish.bundle.room import manifest_bytes_at_most
+from margrave.publish.verification.verify import verify
+from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.spec import Spec
 from tests.shapes import spec_of
 
 HALVES = ["\ud800", "a\udfff", "\udcff"]

@@ -12,14 +12,14 @@ from margrave.algebra.query import answer
 from margrave.budget.events import Measurement
 from margrave.budget.units import ZCDP
 from margrave.crossing import Answer, Measured
-from margrave.design.accuracy import Accuracy
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian
+from margrave.planning.accuracy import Accuracy
 from margrave.reconstruct import exact as exact_module
 from margrave.reconstruct.exact import ExactCounts, NotKept, check_feasible, keep, keepable, raked
-from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
-from tests.design.facts.test_planning import with_facts
+from tests.facts.test_planning import with_facts
 from tests.shapes import domain_of, frame_of, spec_of
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.crossing import MeasuredGraph
-from margrave.design.graphs.plan import make_graph_plan
-from margrave.design.graphs.shape import blocks_of, pairs_of
 from margrave.noise import Generator
+from margrave.planning.graphs.plan import make_graph_plan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.reconstruct.graphs import block_estimates, nearest_graph
-from tests.design.graphs.graphs import all_graphs, degree_rows, graph_spec
+from tests.planning.graphs.graphs import all_graphs, degree_rows, graph_spec
 
 SPECS = [
     graph_spec("xxyyy", known={"degree": range(5)}),

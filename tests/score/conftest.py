@@ -12,7 +12,7 @@ import pytest
 from margrave import examples
 from margrave.algebra.domain import Attribute, Domain
 from margrave.algebra.table import Table
-from margrave.score.model import Model
+from margrave.models.model import Model
 
 
 def _bundled(name: str) -> tuple[Model, Table]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from margrave.algebra.table import Table
-from margrave.score.loglinear import fit
+from margrave.models.loglinear import fit
 
 PAGE = (Path(__file__).parents[2] / "docs" / "loglinear.md").read_text(encoding="utf-8")
 

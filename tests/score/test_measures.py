@@ -9,7 +9,8 @@ import pytest
 
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
-from margrave.score.loglinear import fit
+from margrave.models.loglinear import fit
+from margrave.models.model import Model
 from margrave.score.measures import (
     Agreement,
     MarginErrors,
@@ -21,7 +22,6 @@ from margrave.score.measures import (
     misleads,
     total_variation,
 )
-from margrave.score.model import Model
 
 
 def table(domain, counts):

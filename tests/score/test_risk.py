@@ -9,8 +9,8 @@ import pytest
 
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
+from margrave.models.model import Model
 from margrave.score import risk
-from margrave.score.model import Model
 from margrave.score.risk import bounds, frechet_bounds, sharp_bounds, small_cells
 
 

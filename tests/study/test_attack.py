@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from margrave.cli.app import app
-from margrave.design.facts.graver import graver_basis
-from margrave.design.facts.sensitivity import induced_sensitivity
 from margrave.errors import UsageError
+from margrave.facts.moves.graver import graver_basis
+from margrave.facts.sensitivity import induced_sensitivity
 from margrave.study.attack import averaging, consecutive_sums, guess
-from tests.design.facts.oracle import fact_matrix
+from tests.facts.oracle import fact_matrix
 
 
 @pytest.mark.parametrize("counts", range(2, 10))

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from margrave.errors import UsageError
-from margrave.untrusted import MOST_NUMBER
+from margrave.files.untrusted import MOST_NUMBER
 
 _LONGEST_DECIMAL, _LONGEST_READ = 40, 16
 _LARGEST_EXPONENT = 4000

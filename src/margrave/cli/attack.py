@@ -40,7 +40,7 @@ def averaging(
     """Average k noisy counts whose consecutive sums are public. Opens no data: the counts are invented."""
     from margrave.budget.units import exact_number
     from margrave.errors import RefusedError, UsageError
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
     from margrave.study.attack import averaging, plot
 
     if to is not None:
@@ -69,7 +69,7 @@ def averaging(
 
 
 def _line(counts: int, one: Contender) -> list[str]:
-    from margrave.design.describe import number
+    from margrave.planning.describe import number
 
     found = (number(float(one.epsilon)), number(one.rmse), number(one.predicted), f"{100 * one.found:.0f} %")
     return [str(counts), *found]

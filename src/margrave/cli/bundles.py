@@ -39,7 +39,7 @@ def show(
 ) -> None:
     """Show what a release holds, or a table of it with error bars."""
     from margrave.errors import UsageError
-    from margrave.publish.bundle import load
+    from margrave.publish.bundle.bundle import load
 
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")
@@ -81,9 +81,9 @@ def _labelled(release: Release, frame: Any) -> Any:
 
 
 def _show_contents(release: Release, out: Path, as_json: bool) -> None:
-    from margrave.design.describe import FORECAST_HEADERS, forecast_rows, name_of
-    from margrave.design.guarantee import approximate
-    from margrave.publish.manifest import guarantee_json
+    from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, name_of
+    from margrave.planning.guarantee import approximate
+    from margrave.publish.bundle.manifest import guarantee_json
 
     plan = release.plan
     if as_json:
@@ -107,9 +107,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compute a release again from its measurements. Exit code 4 names the first difference."""
-    from margrave.design.guarantee import approximate
-    from margrave.publish.signature import PublicKey
-    from margrave.publish.verify import verify as check
+    from margrave.planning.guarantee import approximate
+    from margrave.publish.verification.signature import PublicKey
+    from margrave.publish.verification.verify import verify as check
 
     wanted = None if key is None else PublicKey.load(key)
     with progress("Verifying") as update:
@@ -153,6 +153,6 @@ def report(
     ] = None,
 ) -> None:
     """Print where the report of a release is, or make it anew."""
-    from margrave.publish.bundle import report_of
+    from margrave.publish.bundle.bundle import report_of
 
     typer.echo(report_of(out, to))

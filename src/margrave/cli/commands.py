@@ -13,7 +13,7 @@ from margrave.cli.terminal import notice, print_frame, print_json, progress, say
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release
-    from margrave.publish.signature import SigningKey
+    from margrave.publish.verification.signature import SigningKey
 
 
 def init(
@@ -61,9 +61,9 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
-    from margrave.design.texts import formulas
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
     from margrave.reconstruct.published import INTERRUPTED
+    from margrave.spec.texts import formulas
 
     if to is not None:
         check_target(to)
@@ -112,8 +112,8 @@ def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:
 def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Release:
     """A release, charged to a ledger if one is named."""
     from margrave import pipeline
-    from margrave.budget.ledger.ledger import opened
     from margrave.errors import UsageError
+    from margrave.ledger.ledger import opened
 
     if url is not None:
         with opened(url, clock_is_right=clock_is_right) as ledger:
@@ -141,8 +141,8 @@ def count(
     """Count exact tables, for the curator's eyes only. Of very large ones the occupied cells are counted."""
     from margrave import pipeline
     from margrave.errors import RefusedError
-    from margrave.publish.parts import csv_bytes, parquet_bytes
-    from margrave.publish.writing import write_file
+    from margrave.files.writing import write_file
+    from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
 
     if not not_private:
         raise RefusedError(
@@ -167,7 +167,7 @@ def count(
 
 def _check_count_target(to: Path, tables: list[tuple[str, ...]]) -> None:
     from margrave.errors import UsageError
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
 
     if len(tables) != 1 or to.suffix not in (".parquet", ".csv"):
         raise UsageError("--out writes one table, named with --table, to a file that ends in .parquet or .csv")

@@ -14,7 +14,7 @@ from margrave.cli.plans import show_plan
 from margrave.cli.terminal import heading, print_frame, progress, say
 
 if TYPE_CHECKING:
-    from margrave.design.plan import Plan
+    from margrave.planning.plan import Plan
     from margrave.publish.release import Release
 
 
@@ -28,7 +28,7 @@ def demo(
     """Release tables of a bundled data set, from forecast to report."""
     from margrave import examples as bundled
     from margrave import pipeline
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
 
     spec, folder = bundled.path(name), to or _free(Path("demo-release"))
     check_target(folder)
@@ -55,8 +55,8 @@ def demo(
 def _charged_twice(name: str, planned: Plan, url: str) -> Release:
     """A release charged to a new ledger, and the same again, which is free."""
     from margrave import pipeline
-    from margrave.budget.ledger import Ledger
     from margrave.cli import ledger as bank
+    from margrave.ledger import Ledger
     from margrave.publish.charging import notion_of
 
     with Ledger.create(url) as ledger:

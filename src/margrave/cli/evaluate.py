@@ -26,9 +26,9 @@ def evaluate(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the errors as CSV.")] = False,
 ) -> None:
     """Compare releases at several budgets with the truth. Error, forecast and risk; not for confidential data."""
-    from margrave.design.spec import Spec
     from margrave.errors import UsageError
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
+    from margrave.spec.spec import Spec
     from margrave.study import evaluate_page as pages
     from margrave.study.evaluate import Question
     from margrave.study.evaluate import evaluate as compare

@@ -11,7 +11,7 @@ from margrave.cli.arguments import AsJson, Seed
 from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from margrave.design.graphs.plan import GraphPlan
+    from margrave.planning.graphs.plan import GraphPlan
 
 app = typer.Typer(
     name="graph",
@@ -49,7 +49,7 @@ def release(
 ) -> None:
     """Spend the budget once and publish a graph. The block table, and a simple graph with the public degrees."""
     from margrave import pipeline
-    from margrave.publish.writing import check_target
+    from margrave.files.writing import check_target
 
     if to is not None:
         check_target(to)
@@ -70,7 +70,7 @@ def release(
 
 
 def _show(found: GraphPlan) -> None:
-    from margrave.design.describe import number
+    from margrave.planning.describe import number
 
     spec = found.spec
     heading(f"Plan: {len(spec.nodes)} nodes, {len(spec.nodes.groups)} groups, cost {found.cost}")

@@ -13,7 +13,7 @@ from margrave.cli.terminal import heading, notice, print_frame, print_json, prog
 if TYPE_CHECKING:
     import pandas as pd
 
-    from margrave.score.inference import Inference
+    from margrave.inference.inference import Inference
 
 
 def infer(
@@ -35,8 +35,8 @@ def infer(
     as_json: AsJson = False,
 ) -> None:
     """Fit a log-linear model to a release, with valid intervals. The noise is accounted for; costs no budget."""
-    from margrave.publish.bundle import load
-    from margrave.score.inference import infer as fitted
+    from margrave.inference.inference import infer as fitted
+    from margrave.publish.bundle.bundle import load
 
     release = load(out)
     asked = model or "".join(f"[{','.join(margin)}]" for margin in release.plan.spec.margins)

@@ -11,7 +11,7 @@ import typer
 from margrave.cli.terminal import notice, say
 
 if TYPE_CHECKING:
-    from margrave.publish.signature import SigningKey
+    from margrave.publish.verification.signature import SigningKey
 
 PASSPHRASE = "MARGRAVE_PASSPHRASE"
 """The environment variable that has the passphrase of a key where nobody can be asked for it."""
@@ -22,8 +22,8 @@ def key(
     passphrase: Annotated[bool, typer.Option("--passphrase", help="Lock the secret with a passphrase.")] = False,
 ) -> None:
     """Make a key to sign releases with. Give NAME.pub to everybody, and NAME.key to nobody."""
-    from margrave.publish.signature import SigningKey
-    from margrave.publish.writing import check_target, write_file
+    from margrave.files.writing import check_target, write_file
+    from margrave.publish.verification.signature import SigningKey
 
     secret, public = name.with_name(f"{name.name}.key"), name.with_name(f"{name.name}.pub")
     for path in (secret, public):
@@ -38,7 +38,7 @@ def key(
 
 def load_key(path: Path) -> SigningKey:
     """The key in a file; its passphrase, if it has one, comes from the environment or from the person."""
-    from margrave.publish.signature import SigningKey, is_locked
+    from margrave.publish.verification.signature import SigningKey, is_locked
 
     return SigningKey.load(path, _passphrase(f"Passphrase of {path}") if is_locked(path) else None)
 

@@ -14,8 +14,8 @@ from margrave.cli.arguments import AsJson, ClockIsRight
 from margrave.cli.terminal import clean, json_text, notice, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from margrave.budget.ledger import Ledger
     from margrave.budget.units import Budget
+    from margrave.ledger import Ledger
 
 app = typer.Typer(
     name="ledger",
@@ -46,7 +46,7 @@ DEFAULT = "ledger.db"
 
 @contextmanager
 def _opened(url: str, clock_is_right: bool = False) -> Iterator[Ledger]:
-    from margrave.budget.ledger.ledger import opened
+    from margrave.ledger.ledger import opened
 
     with opened(url, clock_is_right=clock_is_right) as ledger:
         yield ledger
@@ -75,7 +75,7 @@ def _delta(text: str | None) -> Fraction:
 @app.command()
 def init(ledger: Url = DEFAULT) -> None:
     """Make a new, empty ledger."""
-    from margrave.budget.ledger import Ledger
+    from margrave.ledger import Ledger
 
     with Ledger.create(ledger) as made:
         say(f"The ledger {made.head.ledger} is ready.")
@@ -109,10 +109,10 @@ def dataset(
     ledger: Url = DEFAULT,
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
-    from margrave.design.checks import check_spec
-    from margrave.design.spec import Spec
     from margrave.errors import UsageError
+    from margrave.planning.checks import check_spec
     from margrave.publish.charging import notion_of
+    from margrave.spec.spec import Spec
 
     if (spec is None) == (count is None) or (count is not None and (cap or most or disjoint or event_delta)):
         raise UsageError("give a spec, to register a data set, or --count alone, to declare it of an older one")
@@ -189,7 +189,7 @@ def key(
     ledger: Url = DEFAULT,
 ) -> None:
     """Hold the public key that releases are signed with. Signed bundles are then checked by 'verify --against'."""
-    from margrave.publish.signature import PublicKey
+    from margrave.publish.verification.signature import PublicKey
 
     found = PublicKey.load(public)
     with _opened(ledger) as held:
@@ -207,7 +207,7 @@ def clock(
     """Compare the clock with the last entry. With --set-back, go back to it; what had ended stays ended."""
     from time import time_ns
 
-    from margrave.budget.ledger.clock import iso
+    from margrave.ledger.rules.clock import iso
 
     with _opened(ledger) as found:
         last = found.last_time
@@ -221,7 +221,7 @@ def clock(
 @app.command()
 def show(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Show every cap and grant, with what is spent and left."""
-    from margrave.budget.ledger.records import Account, DataSet, Grants, Pool
+    from margrave.ledger.records import Account, DataSet, Grants, Pool
 
     with _opened(ledger) as found:
         head = found.head if account is None else found.public_head
@@ -271,8 +271,8 @@ def _warn(limits: Iterable[str]) -> None:
 
 def _shown_to(account: str, accounts: list[Any]) -> tuple[str, ...]:
     """Whose grants an account may be shown: its own and its organisation's."""
-    from margrave.budget.ledger.lookup import payers
     from margrave.errors import UsageError
+    from margrave.ledger.rules.lookup import payers
 
     found = next((one for one in accounts if one.name == account), None)
     if found is None:
@@ -281,10 +281,10 @@ def _shown_to(account: str, accounts: list[Any]) -> tuple[str, ...]:
 
 
 def _balance(limit: Any, spent: Any) -> dict[str, Any]:
-    from margrave.budget.ledger.limits import Filter, kept
-    from margrave.budget.ledger.records import budget_json
-    from margrave.budget.ledger.totals import fits, left, together
     from margrave.budget.units import exact_text
+    from margrave.ledger.records import budget_json
+    from margrave.ledger.rules.limits import Filter, kept
+    from margrave.ledger.rules.totals import fits, left, together
 
     limit = kept(limit)
     used, inside = budget_json(together(spent, limit)), fits(spent, limit)
@@ -296,8 +296,8 @@ def _balance(limit: Any, spent: Any) -> dict[str, Any]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
-    from margrave.budget.ledger.words import brief
     from margrave.budget.units import exact_number
+    from margrave.ledger.words import brief
 
     amounts = {"": row["left"]} if "left_rho" not in row else {"ε = ": row["left"], "ρ = ": row["left_rho"]}
     left = {sign: float(exact_number(text)) for sign, text in amounts.items()}
@@ -308,7 +308,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 @app.command()
 def history(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Tell what happened, entry by entry, in words."""
-    from margrave.budget.ledger.words import sentence, told_to
+    from margrave.ledger.words import sentence, told_to
 
     with _opened(ledger) as found:
         if account is None:
@@ -336,7 +336,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the chain and every balance from the journal. Exit code 4 at the first difference."""
-    from margrave.budget.ledger.check import verify as check
+    from margrave.ledger.check import verify as check
     from margrave.publish.charging import published_in
 
     published = [one for path in against or () for one in published_in(path)]
@@ -367,8 +367,8 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the public statement of all releases from a data set. It names no account."""
-    from margrave.budget.ledger.words import statement
-    from margrave.publish.writing import write_file
+    from margrave.files.writing import write_file
+    from margrave.ledger.words import statement
 
     with _opened(ledger) as found:
         said = statement(found, name)

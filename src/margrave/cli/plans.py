@@ -12,8 +12,8 @@ from margrave.cli.terminal import heading, notice, print_json, print_table, say,
 
 if TYPE_CHECKING:
     from margrave.budget.units import Budget
-    from margrave.design.guarantee import Guarantee
-    from margrave.design.plan import Plan
+    from margrave.planning.guarantee import Guarantee
+    from margrave.planning.plan import Plan
 
 _SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
 
@@ -32,12 +32,12 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show cost, noise and forecast error of a release. Opens no data."""
-    from margrave.design.planner import make_plan
-    from margrave.design.spec import Spec
-    from margrave.design.target import Target, plan_for
-    from margrave.design.texts import formulas
     from margrave.errors import UsageError
+    from margrave.planning.planner import make_plan
+    from margrave.planning.target import Target, plan_for
     from margrave.reconstruct.published import publishable
+    from margrave.spec.spec import Spec
+    from margrave.spec.texts import formulas
 
     loaded = Spec.load(spec)
     if target is not None and sweep is not None:
@@ -59,8 +59,8 @@ def plan(
 
 def _sweep(spec: Any, text: str, as_json: bool) -> None:
     from margrave.budget.units import amount, exact_text
-    from margrave.design.describe import number
-    from margrave.design.target import sweep
+    from margrave.planning.describe import number
+    from margrave.planning.target import sweep
 
     rows: list[dict[str, Any]] = []
     for found in sweep(spec, amounts(text, "--sweep")):
@@ -77,7 +77,7 @@ def _sweep(spec: Any, text: str, as_json: bool) -> None:
 
 def show_plan(found: Plan, most: int = 40) -> None:
     """A plan in the terminal."""
-    from margrave.design.describe import (
+    from margrave.planning.describe import (
         FORECAST_HEADERS,
         MEASUREMENT_HEADERS,
         forecast_rows,
@@ -85,10 +85,10 @@ def show_plan(found: Plan, most: int = 40) -> None:
         name_of,
         number,
     )
-    from margrave.design.facts.effect import fact_words
-    from margrave.design.guarantee import approximate
-    from margrave.design.planner import without_facts
-    from margrave.design.prediction import as_records, reading_seconds, record_seconds
+    from margrave.planning.effect import fact_words
+    from margrave.planning.guarantee import approximate
+    from margrave.planning.planner import without_facts
+    from margrave.planning.prediction import as_records, reading_seconds, record_seconds
 
     heading(f"Plan: {found.strategy} strategy, cost {approximate(found.guarantee)}")
     print_table(MEASUREMENT_HEADERS, measurement_rows(found, most))
@@ -128,7 +128,7 @@ def _numbers(budget: Budget) -> dict[str, float]:
 
 def _beliefs(promise: Guarantee) -> list[dict[str, Any]]:
     """How far suspicions can grow, of one unit and of several together; no numbers where nothing is promised."""
-    from margrave.design.belief import SUSPICIONS
+    from margrave.planning.belief import SUSPICIONS
 
     found = []
     for suspicion in promise.suspicions:
@@ -144,9 +144,9 @@ def _beliefs(promise: Guarantee) -> list[dict[str, Any]]:
 
 def _facts_json(found: Plan) -> dict[str, Any]:
     """What public facts cost and save; nothing without facts."""
-    from margrave.design.facts.effect import price_factor
-    from margrave.design.planner import without_facts
-    from margrave.publish.manifest import disclosure_json
+    from margrave.planning.effect import price_factor
+    from margrave.planning.planner import without_facts
+    from margrave.publish.bundle.manifest import disclosure_json
 
     if not found.spec.public:
         return {}
@@ -159,7 +159,7 @@ def _facts_json(found: Plan) -> dict[str, Any]:
 
 def plan_json(found: Plan) -> dict[str, Any]:
     """A plan for scripts."""
-    from margrave.publish.manifest import measurement_json
+    from margrave.publish.bundle.manifest import measurement_json
 
     guarantee = found.promise
     return {

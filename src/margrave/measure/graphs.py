@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.crossing import MeasuredGraph
-from margrave.design.codebook import Categories, Codebook, Entry
-from margrave.design.graphs.degrees import Side
-from margrave.design.graphs.plan import GraphPlan
-from margrave.design.graphs.shape import blocks_of, pairs_of
-from margrave.design.graphs.spec import GraphSpec
-from margrave.measure.count import count_margins
+from margrave.measure.engines.count import count_margins
 from margrave.measure.failures import Failures
 from margrave.measure.records import Progress
-from margrave.measure.sources import open_source
+from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
+from margrave.planning.graphs.degrees import Side
+from margrave.planning.graphs.plan import GraphPlan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.planning.graphs.spec import GraphSpec
+from margrave.spec.codebook import Categories, Codebook, Entry
 
 Array = NDArray[np.int64]
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from margrave.design.codebook import Bins, Categories, Entry, Range
 from margrave.errors import DataError, UsageError
 from margrave.measure import parse
-from margrave.measure.columns import days, encode, kind_of, plain
 from margrave.measure.failures import Failures
+from margrave.measure.sources.columns import days, encode, kind_of, plain
+from margrave.spec.codebook import Bins, Categories, Entry, Range
 
 MISSING, OUTSIDE, UNDECODABLE = -1, -2, -3
 """Codes of records that no declared value takes, by the rule that they break."""

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from margrave.algebra.domain import Margin
-from margrave.design.codebook import Codebook
 from margrave.errors import DataError
 from margrave.measure import parse
-from margrave.measure.columns import encode, kind_of, plain
 from margrave.measure.failures import Failures
 from margrave.measure.recode import Recoder
-from margrave.measure.sources import Source, check_columns
+from margrave.measure.sources.columns import encode, kind_of, plain
+from margrave.measure.sources.sources import Source, check_columns
+from margrave.spec.codebook import Codebook
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of records done and, where known, of all records."""

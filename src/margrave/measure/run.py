@@ -14,13 +14,13 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.algebra.table import Table
 from margrave.crossing import Answer, ExactTables, Measured
-from margrave.design.facts.declared import is_given
-from margrave.design.plan import MOST_RECORDS, Plan, given_facts
-from margrave.design.spec import Spec
 from margrave.errors import DataError, RefusedError
-from margrave.measure.count import count_margins, count_tables
-from margrave.measure.sources import open_source
+from margrave.facts.declared import is_given
+from margrave.measure.engines.count import count_margins, count_tables
+from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator, sample_many
+from margrave.planning.plan import MOST_RECORDS, Plan, given_facts
+from margrave.spec.spec import Spec
 
 Progress = Callable[[int, int | None], None]
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from margrave.errors import DataError
+from margrave.measure.engines.spill import Folder, private_folder
 from margrave.measure.failures import Failures, guarded
 from margrave.measure.records import Coded
-from margrave.measure.spill import Folder, private_folder
 
 SPILL_BYTES = 1 << 26
 """Recoded records and their units take at most about this much memory before they are written to a temporary folder."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from margrave.errors import BundleError
-from margrave.publish.forms import Forms
+from margrave.publish.bundle.forms import Forms
 from margrave.publish.release import Bars, Origin, Release
-from margrave.reconstruct.bootstrap import replicates
+from margrave.reconstruct.bars import replicates
 
 _SEED = re.compile(r"[0-9a-f]{32,64}")
 

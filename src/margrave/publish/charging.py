@@ -11,23 +11,23 @@ from shutil import disk_usage
 from tempfile import gettempdir
 from typing import Any
 
-from margrave.budget.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
-from margrave.budget.ledger.check import Published
-from margrave.budget.ledger.content import Content
-from margrave.budget.ledger.journal import canonical
 from margrave.crossing import Measured
-from margrave.design.plan import Plan
-from margrave.design.spec import Spec
 from margrave.errors import BundleError, MargraveError, RefusedError, UsageError
-from margrave.publish.bundle import MANIFEST, bundle_files, manifest_content, read_bundle
-from margrave.publish.drawn import drawn_bytes, pack, unpack
-from margrave.publish.large import bundle_bytes, is_large
-from margrave.publish.manifest import disclosure_json, measurement_json, plan_json, read_manifest
-from margrave.publish.reading import archived, opened
+from margrave.files.content import Content
+from margrave.files.untrusted import MOST_BYTES
+from margrave.files.writing import File, archive_of
+from margrave.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
+from margrave.ledger.check import Published
+from margrave.ledger.journal import canonical
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.bundle import MANIFEST, bundle_files, manifest_content, read_bundle
+from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
+from margrave.publish.bundle.large import bundle_bytes, is_large
+from margrave.publish.bundle.manifest import disclosure_json, measurement_json, plan_json, read_manifest
+from margrave.publish.bundle.reading import archived, opened
 from margrave.publish.release import Release
-from margrave.publish.signature import signer_of
-from margrave.publish.writing import File, archive_of
-from margrave.untrusted import MOST_BYTES
+from margrave.publish.verification.signature import signer_of
+from margrave.spec.spec import Spec
 
 
 def notion_of(spec: Spec) -> Notion:

@@ -7,9 +7,9 @@ from datetime import date
 from decimal import ROUND_FLOOR, Decimal, DecimalException, localcontext
 
 from margrave.crossing import ColumnProfile, Profile
-from margrave.design.codebook import Edge
-from margrave.design.spec_attributes import name_problem, plain_decimal
-from margrave.design.toml import dump, key, quote
+from margrave.spec.attributes import name_problem, plain_decimal
+from margrave.spec.codebook import Edge
+from margrave.spec.toml import dump, key, quote
 
 _WARNING = """\
 # THIS DRAFT WAS READ FROM CONFIDENTIAL DATA.

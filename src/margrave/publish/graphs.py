@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave.crossing import MeasuredGraph
-from margrave.design.graphs.plan import GraphPlan
-from margrave.design.graphs.shape import blocks_of, pairs_of
 from margrave.errors import UsageError
-from margrave.publish.manifest import COMPOSITION, NOT_PRIVATE, Checksum, noise_json, software
-from margrave.publish.parts import DECIMALS, csv_bytes
-from margrave.publish.writing import File, write_files
+from margrave.files.writing import File, write_files
+from margrave.planning.graphs.plan import GraphPlan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.publish.bundle.manifest import COMPOSITION, NOT_PRIVATE, Checksum, noise_json, software
+from margrave.publish.bundle.parts import DECIMALS, csv_bytes
 from margrave.reconstruct.graphs import NearestGraph, block_estimates, nearest_graph
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.design.codebook import Bins, Categories, Codebook, Entry, Range
 from margrave.errors import UsageError
 from margrave.noise import Generator
 from margrave.reconstruct.published import Published
+from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
 
 if TYPE_CHECKING:
     import pandas as pd

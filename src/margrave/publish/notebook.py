@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from margrave.design.describe import FORECAST_HEADERS, forecast_rows, html_table
-from margrave.design.guarantee import approximate
-from margrave.publish.manifest import NOT_PRIVATE
+from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, html_table
+from margrave.planning.guarantee import approximate
+from margrave.publish.bundle.manifest import NOT_PRIVATE
 
 if TYPE_CHECKING:
     from margrave.publish.release import Release

@@ -16,26 +16,26 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Measured
-from margrave.design.accuracy import TableForecast
-from margrave.design.guarantee import approximate
-from margrave.design.plan import Plan
-from margrave.design.spec import possible_mask
 from margrave.errors import UsageError
 from margrave.noise import Generator
+from margrave.planning.accuracy import TableForecast
+from margrave.planning.guarantee import approximate
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.forms import FORMS
+from margrave.publish.bundle.parts import rounded
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
-from margrave.publish.forms import FORMS
 from margrave.publish.microdata import frame
-from margrave.publish.parts import rounded
-from margrave.reconstruct.bootstrap import Simulated, replicates, simulate
-from margrave.reconstruct.fit import Fit
+from margrave.reconstruct.bars import Simulated, replicates, simulate
 from margrave.reconstruct.published import Published, digest, publish, publishable
+from margrave.reconstruct.unbiased import Fit
+from margrave.spec.spec import possible_mask
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from margrave.budget.ledger.content import Content
-    from margrave.design.facts.bounds import CellBounds
-    from margrave.publish.signature import SigningKey
+    from margrave.facts.bounds import CellBounds
+    from margrave.files.content import Content
+    from margrave.publish.verification.signature import SigningKey
 
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -95,14 +95,14 @@ class Release:
 
         ``sign``: a key, ``mg.SigningKey.load("curator.key")``, that tells readers who made it.
         """
-        from margrave.publish import bundle
+        from margrave.publish.bundle import bundle
 
         return bundle.save(self, path, progress, sign)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """The release in a bundle."""
-        from margrave.publish import bundle
+        from margrave.publish.bundle import bundle
 
         return bundle.load(path)
 
@@ -269,7 +269,7 @@ class Release:
 
         None without public facts, and where that would take too long.
         """
-        from margrave.publish.public_facts import fact_bounds
+        from margrave.publish.report.public_facts import fact_bounds
 
         return fact_bounds(self)
 

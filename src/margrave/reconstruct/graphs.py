@@ -13,11 +13,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, identity
 
 from margrave.crossing import MeasuredGraph
-from margrave.design.graphs.degrees import Side
-from margrave.design.graphs.plan import GraphPlan
-from margrave.design.graphs.shape import blocks_of, pairs_of
-from margrave.design.graphs.spec import GraphSpec
 from margrave.noise import DiscreteGaussian
+from margrave.planning.graphs.degrees import Side
+from margrave.planning.graphs.plan import GraphPlan
+from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.planning.graphs.spec import GraphSpec
 
 TIME_LIMIT = 60.0
 """Seconds for each integer program; what is best by then is taken."""

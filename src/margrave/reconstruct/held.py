@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
-from margrave.design.limits import FULL_CELLS
 from margrave.errors import UsageError
+from margrave.planning.limits import FULL_CELLS
 
 Counts = NDArray[np.int64] | NDArray[np.float64]
 Codes = NDArray[Any]

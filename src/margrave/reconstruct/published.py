@@ -16,24 +16,24 @@ import numpy as np
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.crossing import Measured
-from margrave.design.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
-from margrave.design.limits import FULL_CELLS
-from margrave.design.plan import Plan
-from margrave.design.spec import Spec, possible_mask
 from margrave.errors import RefusedError
+from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
 from margrave.noise import DiscreteLaplace
+from margrave.planning.limits import FULL_CELLS
+from margrave.planning.plan import Plan
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep, keepable
-from margrave.reconstruct.fit import Fit
 from margrave.reconstruct.held import Counts, FullTable, Held, Records
-from margrave.reconstruct.linear_program import LARGEST as LARGEST_PROGRAM
-from margrave.reconstruct.linear_program import sufficient_raise
-from margrave.reconstruct.nonnegative import nonnegative
+from margrave.reconstruct.nonnegative.choice import nonnegative
+from margrave.reconstruct.nonnegative.linear_program import LARGEST as LARGEST_PROGRAM
+from margrave.reconstruct.nonnegative.linear_program import sufficient_raise
 from margrave.reconstruct.records.possible import no_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
+from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
 from margrave.reconstruct.wide import METHODS, is_wide_plan, wide_table
+from margrave.spec.spec import Spec, possible_mask
 
 Progress = Callable[[float], None]
 

@@ -3,7 +3,7 @@
 ``controlled``: first a table over the attributes of the exact counts is found that has them (by default that is the
 total). Then each cell goes to one of its two neighbouring whole numbers such that every slice above a cell of that
 table sums up to it, and among such roundings one is sought that has a small ``½ Σ_α mean_y (M_α x − M_α w)²`` over
-the wanted margins α. In the coordinates of :mod:`margrave.reconstruct.spectrum` that is ``½ Σ q_T ‖·‖²`` with
+the wanted margins α. In the coordinates of `spectrum` that is ``½ Σ q_T ‖·‖²`` with
 ``q_T = Σ_{α⊇T} ∏_{j∉α} k_j / cells(α)``. The start is cumulative rounding along each slice; then
 units move from a cell to another of the same slice while that helps: one by one in a small table, in batches that are
 halved when they stop helping in a large one.
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.algebra.spectrum import Transform
-from margrave.design.limits import is_wide
 from margrave.errors import UsageError, suggest
+from margrave.planning.limits import is_wide
 from margrave.reconstruct.estimates import Floats, Possible
 from margrave.reconstruct.exact import ExactCounts, sliced, slices, whole_core
 

@@ -13,15 +13,15 @@ from math import sqrt
 import numpy as np
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.design.accuracy import effective
-from margrave.design.plan import Plan
+from margrave.planning.accuracy import effective
+from margrave.planning.plan import Plan
 from margrave.reconstruct.estimates import Floats, Possible, Progress, independent
-from margrave.reconstruct.fit import Fit
-from margrave.reconstruct.least_squares import solve
-from margrave.reconstruct.nonnegative import NonNegative
+from margrave.reconstruct.nonnegative.choice import NonNegative
+from margrave.reconstruct.nonnegative.least_squares import solve
+from margrave.reconstruct.nonnegative.sparse import posterior_mean
+from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals
-from margrave.reconstruct.sparse import posterior_mean
-from margrave.reconstruct.spectrum import Spectrum
+from margrave.reconstruct.unbiased import Fit
 
 METHODS = ("auto", "least-squares")
 _STEP = 0.2

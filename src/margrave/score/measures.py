@@ -15,8 +15,8 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
-from margrave.score.loglinear import Fit, fit
-from margrave.score.model import Floats, Model
+from margrave.models.loglinear import Fit, fit
+from margrave.models.model import Floats, Model
 
 
 @dataclass(frozen=True)

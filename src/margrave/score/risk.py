@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
+from margrave.models.model import Floats, Mask, Model
 from margrave.score.measures import check_same_cells
-from margrave.score.model import Floats, Mask, Model
 
 LARGEST_SHARP = 1024
 """The most cells for which sharp bounds are found by linear programming, two programs a cell."""

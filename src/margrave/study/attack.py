@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Attribute, Domain
 from margrave.algebra.query import Query
 from margrave.budget.events import Measurement
-from margrave.design.facts.cost import worst_cost
-from margrave.design.facts.facts import Facts, KnownCell
 from margrave.errors import RefusedError, UsageError
+from margrave.facts.facts import Facts, KnownCell
+from margrave.facts.price import worst_cost
+from margrave.files.writing import write_file
 from margrave.noise import DiscreteLaplace, Generator
-from margrave.publish.writing import write_file
 
 _AT_ONCE = 1 << 20
 """Noisy counts that are drawn at a time."""

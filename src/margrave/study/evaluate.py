@@ -16,17 +16,17 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.budget.units import amount
 from margrave.crossing import ExactTables
-from margrave.design.choices import NONNEGATIVE, STRATEGIES, Nonnegative, Strategy
-from margrave.design.plan import Plan
-from margrave.design.spec import Spec
-from margrave.design.target import sweep
 from margrave.errors import RefusedError, UsageError, suggest
+from margrave.models.model import Model
 from margrave.pipeline import count, release
+from margrave.planning.plan import Plan
+from margrave.planning.target import sweep
 from margrave.publish.release import Release
 from margrave.reconstruct.published import publishable
 from margrave.score.measures import margin_errors
-from margrave.score.model import Model
 from margrave.score.risk import frechet_bounds, small_cells
+from margrave.spec.choices import NONNEGATIVE, STRATEGIES, Nonnegative, Strategy
+from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from margrave.design.describe import number
-from margrave.publish.html import page, paragraph, section, table
-from margrave.publish.writing import File, write_files
+from margrave.files.writing import File, write_files
+from margrave.planning.describe import number
+from margrave.publish.report.html import page, paragraph, section, table
 from margrave.study.evaluate import Evaluation, Risk, TableError
 
 ERROR_HEADERS = ("table", "strategy", "budget", "method", "forecast L1", "L1", "forecast RMSE", "RMSE")

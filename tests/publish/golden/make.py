@@ -6,9 +6,9 @@ from pathlib import Path
 
 import margrave as mg
 from margrave.budget.units import ZCDP, exact_number
-from margrave.design.spec import Spec
-from margrave.publish import large
-from margrave.publish.manifest import VERSION
+from margrave.publish.bundle import large
+from margrave.publish.bundle.manifest import VERSION
+from margrave.spec.spec import Spec
 
 HERE = Path(__file__).parent
 

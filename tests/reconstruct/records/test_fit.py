@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrave.design.spec import Spec
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.reconstruct.least_squares import least_squares
-from margrave.reconstruct.nonnegative import nonnegative
+from margrave.reconstruct.nonnegative.choice import nonnegative
+from margrave.reconstruct.nonnegative.least_squares import least_squares
 from margrave.reconstruct.records import fit
 from margrave.reconstruct.records.fit import fit_records
 from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import Variables, variables
 from margrave.reconstruct.records.zeros import zeros
+from margrave.spec.spec import Spec
 from tests.reconstruct.records.cases import free, misfit_of, problem, sampler_of, table_of
 from tests.shapes import domain_of
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from margrave.design.limits import sweeps
+from margrave.planning.limits import sweeps
 from margrave.reconstruct.records import fit
 from margrave.reconstruct.records.energy import energy
 from margrave.reconstruct.records.layout import tables

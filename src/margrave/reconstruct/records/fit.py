@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
-from margrave.design.limits import (
+from margrave.noise import Generator
+from margrave.planning.limits import (
     FREEZE_READS,
     RECORD_FREEZES,
     RECORD_SETTLES,
@@ -25,7 +26,6 @@ from margrave.design.limits import (
     STATE_READS,
     sweeps,
 )
-from margrave.noise import Generator
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.energy import Energy, energy
 from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.design.limits import KINDS
 from margrave.noise import Generator
+from margrave.planning.limits import KINDS
 from margrave.reconstruct.records.variables import Codes
 
 Floats = NDArray[np.float64]

@@ -7,11 +7,11 @@ from importlib import metadata
 import numpy as np
 
 from margrave.algebra.domain import Domain
-from margrave.design.limits import LISTED_ATTRIBUTES, RECORD_READS
-from margrave.design.plan import Plan
-from margrave.design.prediction import record_reads
 from margrave.errors import RefusedError
 from margrave.noise import Generator
+from margrave.planning.limits import LISTED_ATTRIBUTES, RECORD_READS
+from margrave.planning.plan import Plan
+from margrave.planning.prediction import record_reads
 from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros

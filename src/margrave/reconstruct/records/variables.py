@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain
-from margrave.design.codebook import Codebook
+from margrave.spec.codebook import Codebook
 
 Codes = NDArray[Any]
 

@@ -30,15 +30,15 @@ from margrave.algebra.query import Query, one_record
 from margrave.algebra.table import Table
 from margrave.budget.events import Protection, cost
 from margrave.budget.units import PureDP, amount
-from margrave.design.choices import Strategy
-from margrave.design.plan import Plan
-from margrave.design.planner import Choice, best_plan, candidates
-from margrave.design.spec import Spec
 from margrave.errors import UsageError
+from margrave.planning.plan import Plan
+from margrave.planning.planner import Choice, best_plan, candidates
 from margrave.publish.release import Release
 from margrave.reconstruct.estimates import Estimates, Floats
-from margrave.reconstruct.linear_program import linear_program
+from margrave.reconstruct.nonnegative.linear_program import linear_program
 from margrave.reconstruct.whole import whole
+from margrave.spec.choices import Strategy
+from margrave.spec.spec import Spec
 from margrave.study.yang2012.subjects import Subject, subject
 
 TITLES = {

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
 
-from margrave.publish.html import page, paragraph, section, table
+from margrave.publish.report.html import page, paragraph, section, table
 from margrave.study.yang2012.contenders import (
     CONTENDERS,
     RIVALS,

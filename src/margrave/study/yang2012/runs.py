@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from margrave.algebra.table import Table
 from margrave.budget.units import exact_number, exact_text
-from margrave.score.loglinear import fit
+from margrave.models.loglinear import fit
 from margrave.score.measures import l1_distance, l2_distance, margin_errors
 from margrave.study.yang2012.contenders import CONTENDERS, outcome
 from margrave.study.yang2012.subjects import TABLES, Subject, subject

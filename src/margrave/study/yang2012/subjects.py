@@ -12,10 +12,10 @@ from margrave import examples, pipeline
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.algebra.table import Table
-from margrave.design.spec import Spec
-from margrave.score.loglinear import Fit, fit
+from margrave.models.loglinear import Fit, fit
+from margrave.models.model import Model
 from margrave.score.measures import l1_distance
-from margrave.score.model import Model
+from margrave.spec.spec import Spec
 
 TITLES = {
     "fungus": "Fungus",

@@ -1,0 +1,89 @@
+"""Everything that is refused of a spec or a plan before any data is opened, and so without cost."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+
+from margrave.algebra.encoding import BinaryEncoding
+from margrave.budget.units import ZCDP, amount
+from margrave.errors import RefusedError
+from margrave.facts.declared import check_declared, is_given
+from margrave.noise import safe_tail
+from margrave.planning.accuracy import effective
+from margrave.planning.plan import MOST_RECORDS, Plan, known_margins, protection_of
+from margrave.spec.spec import Spec
+
+_LARGEST = 1 << 62
+
+
+def check_spec(spec: Spec) -> None:
+    """Refuse a spec under which it is not clear what is protected, or what is published."""
+    check_declared(spec)
+    _check_sensitive(spec)
+    _check_counted(spec)
+
+
+def _check_sensitive(spec: Spec) -> None:
+    """A sensitive attribute that follows from others, or that others follow from, cannot be protected on its own."""
+    for entry in spec.codebook.entries if spec.sensitive else ():
+        for other in entry.determines:
+            if (entry.name in spec.sensitive) != (other in spec.sensitive):
+                raise RefusedError(
+                    f"release.sensitive: {entry.name!r} determines {other!r}, so protecting only one of them protects "
+                    "neither: declare both sensitive, or none"
+                )
+
+
+def _check_counted(spec: Spec) -> None:
+    """Exact counts of counted records are sums of a column, which nobody may have meant to publish."""
+    data = spec.data
+    if data is None or data.count is None or data.count_public or not data.confidential:
+        return
+    reason = "release.sensitive" if spec.sensitive else 'privacy.neighbours = "replace"'
+    if spec.public:
+        reason = "release.public"
+    if spec.sensitive or (spec.neighbours == "replace" and not spec.public) or (spec.public and not is_given(spec)):
+        raise RefusedError(
+            f"data.count: with {reason}, sums of the column {data.count!r} would be published exactly. Write count = "
+            f'{{ column = "{data.count}", public = true }} if it holds numbers of records that are public so far, or '
+            f"leave out {reason}"
+        )
+
+
+def check_overflow(plan: Plan) -> None:
+    """Refuse noise so wide that a noisy sum might not fit into 64 bits."""
+    domain = plan.domain
+    kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
+    for noise, sizes, outputs in kinds:
+        if MOST_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
+            raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
+
+
+def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
+    """Refuse a plan that the planner would not have made: it was changed, or has lost the [data] of its spec.
+
+    A plan that was read from a bundle no longer knows which column names the units, so their records could not be
+    bounded as its cost supposes. ``room``: the part of the budget by which the cost may be above it.
+    """
+    spec, encoding = plan.spec, plan.encoding
+    if encoding is not None and encoding != BinaryEncoding(spec.domain):
+        raise RefusedError("the plan measures another domain than that of its spec: plan again")
+    if plan.protection != protection_of(spec, encoding):
+        raise RefusedError(
+            "the plan protects something else than its spec says, or its spec has lost its [data]: plan again"
+        )
+    check_spec(spec)
+    for one in plan.measurements:
+        if plan.domain.margin(one.query.margin) != one.query.margin:
+            raise RefusedError(
+                f"the plan measures {', '.join(one.query.margin)}, not in the order of the spec: plan again"
+            )
+    wanted = {effective(plan.domain, plan.measured_margin(margin)) for margin in spec.margins}
+    if set(plan.exact) != set(known_margins(spec, wanted, encoding)):
+        raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
+    # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.
+    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
+    if not same_unit or amount(plan.guarantee) > (1 + room) * amount(spec.budget):
+        raise RefusedError(f"the plan costs {plan.guarantee}, more than the budget of {spec.budget}: plan again")
+    check_overflow(plan)

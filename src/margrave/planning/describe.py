@@ -1,0 +1,114 @@
+"""A plan as rows of text: the same for the terminal, for reports and for ``print(plan)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from margrave.algebra.domain import Margin
+from margrave.noise import DiscreteLaplace
+from margrave.planning.effect import fact_words
+from margrave.planning.guarantee import approximate
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
+
+Rows = list[tuple[str, ...]]
+
+MEASUREMENT_HEADERS = ("measured", "seen as", "numbers", "noise", "std. dev.")
+FORECAST_HEADERS = ("table", "cells", "std. error", "95 % within", "all cells within", "expected L1")
+
+
+def name_of(margin: Margin) -> str:
+    """A margin for people: ``smoke, age``, or ``total``."""
+    return ", ".join(margin) or "total"
+
+
+def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
+    """One row a measurement, the first ``most`` of them."""
+    rows: Rows = [(name_of(margin), "exact", str(plan.domain.cells(margin)), "none", "0") for margin in plan.exact]
+    for one in plan.measurements[:most]:
+        kind = "Laplace" if isinstance(one.noise, DiscreteLaplace) else "Gauss"
+        outputs = str(one.query.outputs(plan.domain))
+        rows.append((name_of(one.query.margin), one.query.basis, outputs, kind, number(one.noise.variance**0.5)))
+    return _shortened(rows, len(plan.measurements) - (most or len(plan.measurements)), "measurements")
+
+
+def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
+    """One row a wanted table, the first ``most`` of them."""
+    rows: Rows = [
+        (
+            name_of(row.margin),
+            str(row.cells),
+            number(row.std_error),
+            f"±{number(row.half_width)}",
+            f"±{number(row.all_cells)}",
+            number(row.expected_l1),
+        )
+        for row in plan.forecast[:most]
+    ]
+    return _shortened(rows, len(plan.forecast) - (most or len(plan.forecast)), "tables")
+
+
+def _shortened(rows: Rows, left: int, what: str) -> Rows:
+    return [*rows, (f"… and {left} more {what}",)] if left > 0 else rows
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent for numbers that people meet in tables."""
+    if value == 0:
+        return "0"
+    # The last bits differ between processors: without them, a tie is rounded to the same side everywhere.
+    value = round(value, 6) if abs(value) >= 1000 else float(f"{value:.9g}")
+    return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e15 else f"{value:.0f}"
+
+
+def plain_table(headers: Sequence[str], rows: Rows) -> str:
+    """Columns of text: the first to the left, the others to the right."""
+    full = [(*row, *[""] * (len(headers) - len(row))) for row in rows]
+    aligned = [row for row in full if any(row[1:])] or full
+    widths = [max(len(cell) for cell in column) for column in zip(headers, *aligned, strict=True)]
+    lines = [tuple(headers), tuple("-" * width for width in widths), *full]
+    return "\n".join(_line(row, widths) for row in lines)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+    return "  ".join(cells).rstrip()
+
+
+def _heading(plan: Plan) -> str:
+    cost = approximate(plan.guarantee)
+    return f"Plan: strategy {plan.strategy}, cost {cost}, forecast RMSE {number(plan.rmse)} per cell"
+
+
+def describe(plan: Plan, most: int = 30) -> str:
+    """The whole plan as plain text."""
+    parts = [
+        _heading(plan),
+        plain_table(MEASUREMENT_HEADERS, measurement_rows(plan, most)),
+        plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
+        *plan.promise.words(),
+        *fact_words(plan),
+        *(f"Warning: {warning}." for warning in plan.warnings),
+    ]
+    return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
+
+
+def describe_html(plan: Plan, most: int = 12) -> str:
+    """The plan for a notebook."""
+    words = [*plan.promise.words(), *fact_words(plan), *(f"Warning: {text}." for text in plan.warnings)]
+    return (
+        f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
+        f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"
+        f"{html_table(FORECAST_HEADERS, forecast_rows(plan, most))}"
+        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul></div>"
+    )
+
+
+def html_table(headers: Sequence[str], rows: Rows) -> str:
+    """Columns of text as a plain HTML table."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in headers)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,93 @@
+"""What public facts do to a plan, in words: what they cost, what they make exact, and what they reveal alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from margrave.algebra.domain import Margin
+from margrave.algebra.residual import Array
+from margrave.budget.events import cost
+from margrave.budget.units import amount
+from margrave.errors import RefusedError, UsageError
+from margrave.facts.bounds import CellBounds, bounds_from_facts
+from margrave.facts.declared import facts_of, public_facts
+from margrave.facts.facts import KnownCell, margin_name
+from margrave.facts.moves.notions import junction_order
+from margrave.noise import DiscreteGaussian
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
+    from margrave.spec.spec import Spec
+
+Values = Mapping[Margin | KnownCell, Array | int]
+_MOST_CELLS = 1 << 16
+_MOST_PROGRAMS = 96
+"""Bounds that need integer programs are computed for tables of up to so many cells."""
+
+
+def price_factor(plan: Plan) -> Fraction:
+    """How many times as much the measurements cost as they would without the facts."""
+    return amount(plan.cost) / amount(cost(plan.domain, plan.measurements, plan.protection))
+
+
+def fact_words(plan: Plan) -> tuple[str, ...]:
+    """What the facts cost and save, as far as the plan itself tells; nothing without facts."""
+    if not plan.spec.public:
+        return ()
+    factor = float(price_factor(plan))
+    gaussian = isinstance(plan.measurements[0].noise, DiscreteGaussian)
+    unit, deviation = ("ρ", factor**0.5) if gaussian else ("ε", factor)
+    exact = [margin for margin in plan.spec.margins if bool(plan.certain(margin).all())]
+    told = f"; of the wanted tables {', '.join(map(margin_name, exact))} {_are(len(exact))} exact" if exact else ""
+    return (
+        f"The public facts multiply the price in {unit} of these measurements by {factor:.3g}, so the noise has "
+        f"{deviation:.3g} times the standard deviation. What they tell is not measured{told}.",
+    )
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def bounds_of(spec: Spec, values: Values) -> CellBounds | None:
+    """Bounds from the facts alone for the table of all attributes in them; None where that takes too long."""
+    facts = facts_of(spec)
+    names = spec.domain.margin({name for fact in spec.public for name in fact.margin})
+    cells = spec.domain.cells(names)
+    axes = tuple(tuple(map(spec.domain.position, margin)) for margin in facts.margins)
+    easy = not facts.cells and junction_order(axes) is not None
+    if cells > (_MOST_CELLS if easy else _MOST_PROGRAMS):
+        return None
+    try:
+        return bounds_from_facts(facts, values)
+    except (RefusedError, UsageError):  # too hard, or cells that nothing bounds
+        return None
+
+
+def revealed(spec: Spec, values: Values) -> tuple[str, ...]:
+    """What a person should know of the facts' values before calling them harmless."""
+    found = []
+    public = public_facts(spec)
+    for fact in public:
+        counts = np.asarray(values[fact.margin]) if fact.cell is None else np.array([values[fact.margin, fact.cell]])
+        empty, small = int((counts == 0).sum()), int(((counts > 0) & (counts < 3)).sum())
+        if empty and fact.cell is None:
+            found.append(
+                f"the public table {margin_name(fact.margin)} has {_cells(empty)} of 0, below which everything is "
+                "known to be 0"
+            )
+        if small:
+            found.append(f"the public table {margin_name(fact.margin)} has {_cells(small)} of 1 or 2")
+    if len(public) > 1:
+        bounds = bounds_of(spec, values)
+        whole = any(fact.cell is None and bounds is not None and fact.margin == bounds.margin for fact in public)
+        found += bounds.warnings if bounds is not None and not whole else ()
+    return tuple(found)
+
+
+def _cells(number: int) -> str:
+    return "a cell" if number == 1 else f"{number} cells"

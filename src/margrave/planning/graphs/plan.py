@@ -1,0 +1,142 @@
+"""The plan of a graph release: how far neighbours are apart, the noise, and the exact cost. Opens no data.
+
+Two graphs with the same public degrees are induced neighbours when no third one lies between them. They differ in at
+most S edges, put and taken in turn along one trail; docs/graphs.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import exp
+
+from margrave.budget.events import price
+from margrave.budget.units import ZCDP, PureDP, amount, exact_text
+from margrave.errors import RefusedError, UsageError
+from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.planning.graphs.shape import pair_count
+from margrave.planning.graphs.spec import GraphSpec
+
+MOST_PAIRS = 60_000
+"""Pairs of nodes up to which the nearest graph is computed."""
+
+_LITTLE = 0.75
+"""Below this probability of a right answer, single edges are hardly worth their share of the budget."""
+
+GraphNoise = DiscreteLaplace | DiscreteGaussian
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """``sensitivity``: S. ``block_noise`` is added to each block of the block table, ``pair_noise`` to each pair of
+    nodes (1 if there is an edge, 0 if not); None where no edges are released.
+    """
+
+    spec: GraphSpec
+    sensitivity: int
+    block_noise: GraphNoise
+    pair_noise: GraphNoise | None
+
+    def __post_init__(self) -> None:
+        if self.sensitivity != sensitivity(self.spec):
+            raise UsageError("the sensitivity of a graph plan must be that of its public degrees")
+        kind = DiscreteGaussian if self.gaussian else DiscreteLaplace
+        if any(type(noise) is not kind for noise in (self.block_noise, self.pair_noise) if noise is not None):
+            raise UsageError("a graph plan has Laplace noise for a budget in ε, and Gaussian noise for one in ρ")
+        if self.amount > amount(self.spec.budget):
+            raise UsageError("a graph plan must not cost more than its budget")
+
+    @property
+    def gaussian(self) -> bool:
+        return isinstance(self.spec.budget, ZCDP)
+
+    @cached_property
+    def amount(self) -> Fraction:
+        """ε, or ρ, of the whole release: the block table and the pairs are answered from the same edges."""
+        total = price(self.block_noise, self.sensitivity, block_squares(self.sensitivity))
+        if self.pair_noise is not None:
+            total += price(self.pair_noise, self.sensitivity, self.sensitivity)
+        return total
+
+    @property
+    def cost(self) -> PureDP | ZCDP:
+        return ZCDP(self.amount) if self.gaussian else PureDP(self.amount)
+
+    @property
+    def right_pairs(self) -> float | None:
+        """The probability that the noisy answer about a pair, read as edge or no edge, is right."""
+        if self.pair_noise is None:
+            return None
+        if isinstance(self.pair_noise, DiscreteLaplace):
+            return 1 / (1 + exp(-1 / float(self.pair_noise.scale)))
+        return float((1 + self.pair_noise.pmf(0)) / 2)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What somebody should know before the budget is spent."""
+        if self.right_pairs is None or self.right_pairs >= _LITTLE:
+            return ()
+        return (
+            f"the noisy answer about a pair of nodes is right with probability {self.right_pairs:.3f}: the released "
+            "edges tell little beyond the block table and the public degrees",
+        )
+
+    def words(self) -> tuple[str, ...]:
+        """The guarantee, in sentences for people."""
+        unit, name, times = ("zero-concentrated ", "ρ", "m²") if self.gaussian else ("pure ", "ε", "m")
+        known = [(side.replace("_", "-"), len(self.spec.known_nodes(side))) for side in self.spec.sides]
+        facts = " and ".join(f"the {side}s of {count} nodes" for side, count in known if count)
+        found = [f"The release satisfies {unit}differential privacy with {name} = {exact_text(self.amount)}."]
+        if facts:
+            found += [
+                f"This is relative to public facts: the list of nodes, their groups, and {facts}, which are published "
+                "exactly and are not protected.",
+                f"Protected is one induced step: two graphs with the same facts and none between them, which differ in "
+                f"at most {self.sensitivity} edges. A change of m steps is protected by {times} times the {name}.",
+                "Releases of the same graph with the same facts add up, also when they are about different parts of "
+                "it: one step can touch all of them.",
+            ]
+        else:
+            found.append(
+                "Protected is whether any single edge is there. Public are the list of nodes and their groups."
+            )
+        found.append("Not protected is all that a node's edges tell together: it is the edge that is hidden.")
+        return tuple(found)
+
+
+def sensitivity(spec: GraphSpec) -> int:
+    """S: the most edges in which induced neighbours differ."""
+    counts = [len(spec.known_nodes(side)) for side in spec.sides]
+    if spec.directed:
+        return directed_sensitivity(len(spec.nodes), counts[1], counts[0])
+    return undirected_sensitivity(len(spec.nodes), counts[0])
+
+
+def block_squares(steps: int) -> int:
+    """How far, in L2 squared, a block table moves at most: edges put and taken in turn, all put in one block."""
+    return (steps // 2) ** 2 + (-(-steps // 2)) ** 2
+
+
+def make_graph_plan(spec: GraphSpec) -> GraphPlan:
+    """Noise that spends the budget of the spec, rounded to the safe side."""
+    steps = sensitivity(spec)
+    if steps == 0:
+        raise RefusedError(
+            f"the public degrees alone determine every graph of {len(spec.nodes)} nodes: nothing is left to protect "
+            "or to release"
+        )
+    if spec.edges and pair_count(spec) > MOST_PAIRS:
+        raise RefusedError(
+            f"a graph of {len(spec.nodes)} nodes has {pair_count(spec):,} pairs, and the nearest simple graph is "
+            f"computed for up to {MOST_PAIRS:,}: ask for the block table alone, with release.edges = 0"
+        )
+    blocks = _noise(spec, 1 - spec.edges, steps, block_squares(steps))
+    return GraphPlan(spec, steps, blocks, _noise(spec, spec.edges, steps, steps) if spec.edges else None)
+
+
+def _noise(spec: GraphSpec, share: Fraction, l1: int, l2_squared: int) -> GraphNoise:
+    if isinstance(spec.budget, ZCDP):
+        return DiscreteGaussian.at_least(l2_squared / (2 * spec.budget.rho * share))
+    return DiscreteLaplace.at_least(l1 / (spec.budget.epsilon * share))

@@ -1,0 +1,175 @@
+"""What a plan guarantees, in numbers and in words for a person in the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from margrave.budget.accountant import epsilon_of, groups
+from margrave.budget.events import Protection
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.planning.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
+from margrave.spec.choices import Induced
+
+_DELTA = Fraction(1, 10**9)
+"""ρ-zCDP is also stated as (ε, δ) for this δ."""
+
+_STEPS: dict[Induced, str] = {
+    "worst-case": (
+        "A step changes as many records as it takes to keep the facts, in any way that has no smaller part which keeps "
+        "them too (worst-case induced neighbours). This holds whatever cells are known to be empty."
+    ),
+    "positive": (
+        "A step lets one record change its values, and the fewest other records that repair the facts (positive "
+        "induced neighbours). It supposes that every cell is possible: to those who know that some are empty, larger "
+        "changes are protected only by the sum over several steps, which they may be able to rule out."
+    ),
+    "markov": (
+        "A step is one of the smallest exchanges that keep the facts (neighbours by Markov bases). Larger changes are "
+        "protected only by the sum over several steps, and to those who know that some cells are empty, which may rule "
+        "these steps out, nothing is promised about them: prefer worst-case where that is affordable."
+    ),
+}
+_COMPOSITION = (
+    "Costs of several releases add up as long as all are relative to the same facts. Releases about separate parts of "
+    "the data add up too, for one step may change records in both; and a new public fact changes the cost of all "
+    "releases made before."
+)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The cost of a release, whom it protects, and what it says for groups.
+
+    ``facts``: the public facts, in words, that it is relative to; ``induced``: the notion of neighbours that remain;
+    ``total_known``: whether the facts tell the number of records.
+    """
+
+    cost: Budget
+    protection: Protection
+    facts: str = ""
+    induced: Induced | None = None
+    total_known: bool = True
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """What can be suspected of one unit and is protected, the strongest suspicion first."""
+        return suspicions(self.protection, self.induced, self.total_known)
+
+    def belief(self, suspicion: Suspicion, units: int = 1) -> Bound:
+        """How far a suspicion can grow, of one unit or of several together, in somebody who knows all the rest."""
+        return bound(self.cost, suspicion.steps * units)
+
+    @property
+    def suspected_together(self) -> tuple[int, ...]:
+        """Numbers of units for which beliefs are bounded. A group can need more steps than its size if the facts allow
+        only some of the smallest exchanges."""
+        return (1,) if self.induced in ("positive", "markov") else (1, *self.groups)
+
+    def about(self, topic: Topic) -> str:
+        """What is suspected, in words."""
+        your = "your record" if self.protection.records == 1 else "your records"
+        verb, it = ("says", "is") if self.protection.records == 1 else ("say", "are")
+        if topic == "presence":
+            return f"that {your} {it} in the data at all"
+        if self.protection.sensitive:
+            return f"your values of {', '.join(self.protection.sensitive)}"
+        return f"what {your} {verb}"
+
+    @property
+    def groups(self) -> dict[int, Budget]:
+        """The guarantee for several units together."""
+        return groups(self.cost)
+
+    @property
+    def unit(self) -> str:
+        """What one protected unit is, in words."""
+        records = self.protection.records
+        return "one record" if records == 1 else f"one unit with at most {records} records"
+
+    def words(self) -> tuple[str, ...]:
+        """Sentences for people."""
+        found = [f"The release satisfies {self._formal()}.", self._neighbours() + self._counted(), self._plainly()]
+        if self.induced is not None:
+            found += [_STEPS[self.induced], _COMPOSITION]
+        together = "; ".join(f"{size} together: {approximate(budget)}" for size, budget in self.groups.items())
+        if together:
+            whom = "For changes of several steps" if self.induced is not None else "For groups of units"
+            found.append(f"{whom} the guarantee is weaker: {together}.")
+        found.append("Anything computed from the release alone keeps this guarantee, however often it is used.")
+        return tuple(found)
+
+    def _formal(self) -> str:
+        match self.cost:
+            case PureDP():
+                return f"pure differential privacy with {approximate(self.cost)}"
+            case ApproxDP():
+                return f"differential privacy with {approximate(self.cost)}"
+            case ZCDP(rho):
+                also = ApproxDP(epsilon_of(rho, _DELTA), _DELTA)
+                both = f"{approximate(self.cost)} (so also {approximate(also)})"
+                return f"zero-concentrated differential privacy with {both}"
+
+    def _neighbours(self) -> str:
+        if self.induced is not None:
+            return (
+                f"It is relative to public facts: {self.facts}. These are published exactly, and nothing protects "
+                f"them. Protected is everything else about {self.unit}: two data sets with the same facts that are "
+                "one step apart."
+            )
+        if self.protection.sensitive:
+            names = ", ".join(self.protection.sensitive)
+            return (
+                f"Protected is the value of {names} in {self.unit}. Not protected is whether somebody is in the data, "
+                "nor any other attribute: tables without a sensitive attribute are exact."
+            )
+        if self.protection.neighbours == "replace":
+            return (
+                f"Protected is everything about {self.unit}, as if another had taken its place. Not protected is how "
+                "many there are."
+            )
+        return f"Protected is everything about {self.unit}, also whether it is in the data at all."
+
+    def _counted(self) -> str:
+        if not self.protection.counted:
+            return ""
+        return (
+            " Each row of the data stands for a number of records that is counted in it, and one such record is "
+            "protected: what is true of a whole row, such as that number, is not."
+        )
+
+    def _plainly(self) -> str:
+        """What the most knowing attacker can learn: that others keep their secrets is no protection."""
+        knows = "somebody may know everything else, all other records included"
+        if self.induced is not None:
+            knows += ", and so all that the public facts tell about your record. Protected is what these leave open"
+        grown = (self._growth(suspicion) for suspicion in self.suspicions)
+        found = " ".join([f"In plain words: {knows}.", *grown])
+        if len(self.suspicions) == 1 and self.induced is None:
+            found += " Whether you are in the data is not protected."
+        return found
+
+    def _growth(self, suspicion: Suspicion) -> str:
+        about, found = self.about(suspicion.topic), self.belief(suspicion)
+        whose = f"a suspicion about {about}" if suspicion.topic == "value" else f"the suspicion {about}"
+        if found.says_little:
+            return f"For {whose} almost nothing is guaranteed at this budget."
+        return (
+            f"The release multiplies the odds of {whose} by at most {odds(found)}, so that 50 % can become "
+            f"{percent(found, 0.5)}{exception(found)}."
+        )
+
+
+def approximate(budget: Budget) -> str:
+    """A budget in a few digits, for reading; the exact one is kept elsewhere."""
+    match budget:
+        case PureDP(epsilon):
+            return f"ε = {_digits(epsilon)}"
+        case ApproxDP(epsilon, delta):
+            return f"ε = {_digits(epsilon)}, δ = {_digits(delta)}"
+        case ZCDP(rho):
+            return f"ρ = {_digits(rho)}"
+
+
+def _digits(number: Fraction) -> str:
+    return f"{float(number):.4g}"

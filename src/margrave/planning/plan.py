@@ -1,0 +1,305 @@
+"""A plan: what will be measured, with which noise, at what cost, and what to expect of it. Opens no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.cover import cover
+from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.lattice import maximal
+from margrave.algebra.residual import Array
+from margrave.budget.accountant import epsilon_of
+from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
+from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.errors import RefusedError
+from margrave.facts.declared import (
+    Codes,
+    disclosures,
+    facts_of,
+    given_cells,
+    given_table,
+    given_values,
+    induced_price,
+    is_given,
+    loose_cells,
+)
+from margrave.facts.facts import Facts
+from margrave.noise import DiscreteLaplace
+from margrave.noise.sums import WeightedSum
+from margrave.planning import prediction
+from margrave.planning.accuracy import Accuracy, TableForecast, effective, forecast
+from margrave.planning.describe import describe, describe_html
+from margrave.planning.effect import revealed
+from margrave.planning.guarantee import Guarantee
+from margrave.spec.spec import Spec
+
+MOST_RECORDS = 1 << 40
+"""Counting refuses more records than this, so that plans can be checked against overflow before any data is opened."""
+_LARGE_EPSILON = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a release will do, known before any data is opened.
+
+    ``strategy`` is the one chosen, never "auto". ``exact`` are the margins that are published without noise because
+    they are the same in all neighbours. With an ``encoding``, everything is measured over its binary attributes.
+    """
+
+    spec: Spec
+    strategy: str
+    measurements: tuple[Measurement, ...]
+    protection: Protection
+    exact: tuple[Margin, ...] = ()
+    encoding: BinaryEncoding | None = None
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        return describe_html(self)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that is measured: the spec's, or its binary encoding."""
+        return self.spec.domain if self.encoding is None else self.encoding.encoded
+
+    @cached_property
+    def cost(self) -> PureDP | ZCDP:
+        """The exact cost for one unit, derived from the measurements and the public facts alone."""
+        if self.spec.induced is None:
+            return cost(self.domain, self.measurements, self.protection)
+        price = induced_price(self.facts, self.measurements, self.spec.induced)
+        if not price:
+            raise RefusedError("the public facts already tell all that is asked: this needs no private release")
+        return cost_of_unit(self.measurements, price)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The public facts over the measured attributes; none of them has a value here."""
+        return facts_of(self.spec, self.encoding)
+
+    @cached_property
+    def cells(self) -> tuple[Codes, ...]:
+        """The single cells that are published without noise and follow from no margin in ``exact``."""
+        return loose_cells(self.facts)
+
+    @property
+    def disclosures(self) -> tuple[Disclosure, ...]:
+        """The exact counts that are public facts, each an event of its own."""
+        return disclosures(self.spec)
+
+    @cached_property
+    def guarantee(self) -> Budget:
+        """The cost in the units of the budget: (ε, δ) where the spec gives a δ, the cost itself otherwise."""
+        if isinstance(self.spec.budget, ApproxDP) and isinstance(self.cost, ZCDP):
+            return ApproxDP(epsilon_of(self.cost.rho, self.spec.budget.delta), self.spec.budget.delta)
+        return self.cost
+
+    @property
+    def promise(self) -> Guarantee:
+        """The guarantee with whom it protects, and relative to which facts."""
+        facts = facts_of(self.spec)
+        named = str(facts) if facts else ""
+        return Guarantee(self.guarantee, self.protection, named, self.spec.induced, facts.implies(()))
+
+    @cached_property
+    def accuracy(self) -> Accuracy:
+        return Accuracy(self.domain, self.measurements, self.exact, self.cells)
+
+    def measured_margin(self, margin: Margin) -> Margin:
+        """A margin of the spec in terms of what is measured."""
+        return margin if self.encoding is None else self.encoding.margin(margin)
+
+    def alike(self, margin: Margin) -> bool:
+        """Whether all cells of a table of the spec are equally accurate."""
+        return self.encoding is None and self.accuracy.is_uniform(margin)
+
+    @cached_property
+    def _loose(self) -> dict[Margin, frozenset[tuple[int, ...]]]:
+        """The single public cells in terms of the spec."""
+        return facts_of(self.spec).loose
+
+    def certain(self, margin: Margin) -> NDArray[np.bool_]:
+        """For each cell of a table of the spec, whether its count is published without noise."""
+        reduced = effective(self.spec.domain, margin)
+        known = self.accuracy.is_exact(effective(self.domain, self.measured_margin(margin)))
+        found = np.full(self.spec.domain.shape(reduced), known)
+        for codes in self._loose.get(reduced, ()):
+            found[codes] = True
+        return found.reshape(self.spec.domain.shape(margin))
+
+    @cached_property
+    def forecast(self) -> tuple[TableForecast, ...]:
+        """What to expect of each wanted table, with half-widths at 95 %."""
+        return self.forecast_at(0.95)
+
+    def forecast_at(self, level: float) -> tuple[TableForecast, ...]:
+        """What to expect of each wanted table, with half-widths at the given level."""
+        alike = [margin for margin in self.spec.margins if self.alike(margin)]
+        found = {row.margin: row for row in forecast(self.accuracy, alike, level)}
+        return tuple(found.get(margin) or self._cell_forecast(margin, level) for margin in self.spec.margins)
+
+    def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
+        """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
+        if self.encoding is not None:
+            margin, weights = self.encoding.margin(margin), self.encoding.transpose(margin, weights)
+        return self.accuracy.linear_noise(margin, weights)
+
+    def _cell_forecast(self, margin: Margin, level: float) -> TableForecast:
+        """Cells that differ in accuracy: the root mean square of all, and the widest of the half-widths."""
+        cells = self.spec.domain.cells(margin)
+        errors = [self.linear_noise(margin, unit) for unit in np.eye(cells)]
+        worst = max(errors, key=lambda error: error.variance)
+        return TableForecast(
+            margin,
+            cells,
+            sqrt(self.mean_variance(margin)),
+            worst.half_width(level),
+            worst.half_width(1 - (1 - level) / cells),
+            sum(error.mean_absolute() for error in errors),
+        )
+
+    @cached_property
+    def rmse(self) -> float:
+        """The root mean squared error per cell over all wanted tables, each with its weight."""
+        risk = cells = 0.0
+        for wanted in self.spec.workload:
+            weight = float(wanted.weight) * self.spec.domain.cells(wanted.margin)
+            risk += weight * self.mean_variance(wanted.margin)
+            cells += weight
+        return sqrt(risk / cells)
+
+    def mean_variance(self, margin: Margin) -> float:
+        """The variance of a cell of a table of the spec, in the mean over its cells."""
+        if self.encoding is None:
+            return self.accuracy.cell_variance(margin)
+        cells, measured = self.spec.domain.cells(margin), self.encoding.margin(margin)
+        weights = (self.encoding.transpose(margin, unit) for unit in np.eye(cells))
+        return sum(self.accuracy.linear_variance(measured, row) for row in weights) / cells
+
+    def theory(self, delta: float = 0.05) -> dict[Margin, float]:
+        """The theorems' bounds on each table's L1 error with probability 1 − δ, with corrected constants.
+
+        They hold for the tables of the linear program with nearest rounding, and are known for ``fourier`` on binary
+        attributes and for ``efron-stein``, both with Laplace noise.
+        """
+        noise = self.measurements[0].noise
+        if self.strategy not in ("fourier", "efron-stein") or not isinstance(noise, DiscreteLaplace):
+            return {}
+        number = sum(measurement.query.outputs(self.domain) for measurement in self.measurements)
+        # Half a count more than the continuous tail bound covers the discrete one: P(|Z| > t) ≤ exp(−(t − ½)/scale).
+        largest = float(noise.scale) * log(number / delta) + 0.5
+        # Scales are those of whole-number answers: contrasts, or ∏k_j times the blocks f^S.
+        rounding = number if self.strategy == "fourier" else number / 2
+        bounds = {}
+        for margin in self.spec.margins:
+            width = len(effective(self.domain, self.measured_margin(margin)))
+            bounds[margin] = 2**width * 2 * largest + rounding
+        return bounds
+
+    @cached_property
+    def memory(self) -> int:
+        """Bytes that the release will take at its peak, about; it does not grow with the number of records."""
+        return prediction.memory(self)
+
+    @cached_property
+    def seconds(self) -> float:
+        """Processor time of the release, about, after the data has been read."""
+        return prediction.seconds(self)
+
+    @property
+    def counted(self) -> tuple[Margin, ...]:
+        """The margins, in terms of what is measured, whose exact counts the measurements need."""
+        known = () if is_given(self.spec) else (*self.exact, *(margin for margin, _ in self.cells))
+        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known]))
+
+    def counted_margin(self, margin: Margin) -> Margin:
+        """The margin of the spec that holds the counts for a margin in terms of what is measured."""
+        if self.encoding is None:
+            return margin
+        return tuple(name for name in self.spec.domain.names if set(self.encoding.margin((name,))) & set(margin))
+
+    @cached_property
+    def read_only(self) -> Margin:
+        """Attributes that no measurement looks at, because they have one value: their columns are read all the same.
+
+        A record with another value is as much an error there as anywhere else.
+        """
+        spec = self.spec
+        facts = () if is_given(spec) else tuple(fact.margin for fact in spec.public)
+        named = {name for margin in (*spec.margins, *facts) for name in margin}
+        return spec.domain.margin(name for name in named if spec.domain[name].size == 1)
+
+    @cached_property
+    def covering(self) -> tuple[Margin, ...]:
+        """The tables, in terms of the spec, that records are counted into: all that is measured is a sum of these."""
+        return cover(self.spec.domain, tuple(dict.fromkeys(map(self.counted_margin, self.counted))))
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know before agreeing to the plan."""
+        found = []
+        guarantee = self.guarantee
+        epsilon = None if isinstance(guarantee, ZCDP) else guarantee.epsilon
+        if epsilon is not None and epsilon > _LARGE_EPSILON:
+            found.append(f"ε = {float(epsilon):g} is above {_LARGE_EPSILON}: this protects very little")
+        if is_given(self.spec):
+            found += revealed(self.spec, given_values(self.spec))
+        if self.protection.sensitive:
+            names = ", ".join(self.protection.sensitive)
+            found.append(
+                f"only {names} of each record is protected: who is in the data, and all other attributes, are not, "
+                "and tables of those are published exactly"
+            )
+            mixed = [
+                pattern
+                for pattern in self.spec.impossible
+                if 0 < len(set(pattern) & {*self.spec.sensitive}) < len(pattern)
+            ]
+            if mixed:
+                found.append(
+                    "an impossible combination of sensitive and other values tells something about who has the others"
+                )
+        return tuple(found)
+
+
+def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
+    """Margins that are the same in all neighbours, and so are published exactly at no cost.
+
+    With sensitive attributes these are the tables of the others; when one record is replaced, the number of records;
+    with public facts, whatever they tell in full.
+    """
+    if spec.public:
+        return facts_of(spec, encoding).whole
+    if not spec.sensitive:
+        return ((),) if spec.neighbours == "replace" and spec.records_per_unit == 1 else ()
+    protected = set(spec.sensitive if encoding is None else encoding.margin(spec.sensitive))
+    return maximal(tuple(name for name in margin if name not in protected) for margin in wanted)
+
+
+def protection_of(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
+    sensitive = spec.sensitive if encoding is None else encoding.margin(spec.sensitive)
+    return Protection(spec.neighbours, sensitive, spec.records_per_unit, spec.counted is not None)
+
+
+def given_facts(plan: Plan) -> tuple[dict[Margin, Array], dict[Codes, int]]:
+    """The values that the spec of a plan gives to its exact margins and its single cells, as they are measured."""
+    spec, encoding = plan.spec, plan.encoding
+    if not is_given(spec):
+        return {}, {}
+    tables = {}
+    for margin in plan.exact:
+        counts = given_table(spec, plan.counted_margin(margin))
+        tables[margin] = counts if encoding is None else encoding.encode(plan.counted_margin(margin), counts)
+    cells = given_cells(spec)
+    if encoding is not None:
+        cells = {(encoding.margin(margin), encoding.cell(margin, codes)): one for (margin, codes), one in cells.items()}
+    return tables, {known: cells[known] for known in plan.cells}

@@ -1,0 +1,165 @@
+"""From a public spec to a plan: strategies are asked for shares, and these are scaled to the budget. Opens no data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.query import Query, one_record
+from margrave.budget.accountant import rho_within, rounded_down
+from margrave.budget.events import Measurement
+from margrave.budget.units import ZCDP, ApproxDP, PureDP, amount
+from margrave.errors import RefusedError
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.planning import strategies, wide
+from margrave.planning.accuracy import effective
+from margrave.planning.checks import check_overflow, check_spec
+from margrave.planning.plan import Plan, known_margins, protection_of
+from margrave.planning.strategies import Problem, Shares
+from margrave.planning.wide import check_wide, is_wide_workload
+from margrave.spec.choices import Strategy
+from margrave.spec.spec import Spec
+
+_FEW_TABLES = 100
+_SMALL_BASE = 1 << 20
+"""The most cells of a base table that is tried beside the search."""
+
+_NAMED: dict[str, Callable[[Problem], Shares]] = {
+    "residual": strategies.residual,
+    "fourier": strategies.fourier,
+    "efron-stein": strategies.efron_stein,
+    "margins": strategies.margins,
+    "base": strategies.base,
+    "search": strategies.search,
+}
+
+_WIDE: dict[str, Callable[[Problem], Shares]] = {
+    "search": wide.search,
+    "margins": wide.margins,
+    "base": strategies.base,
+}
+"""The strategies that list no margins, for tables that have too many."""
+
+
+def make_plan(spec: Spec) -> Plan:
+    """The plan for a spec: its strategy, or the best found where that is ``auto``."""
+    return best_plan(spec, candidates(spec))
+
+
+def without_facts(plan: Plan) -> Plan:
+    """The plan for the same spec if nothing were public, to compare with."""
+    return make_plan(replace(plan.spec, public=(), induced=None))
+
+
+def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
+    """The best of some choices at the budget of the spec."""
+    if len(choices) == 1:
+        return _scaled(spec, choices[0])
+    return _scaled(spec, min(choices, key=lambda choice: _rating(spec, choice)))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy with its shares, before it is scaled to a budget."""
+
+    strategy: str
+    problem: Problem
+    shares: Shares
+    encoding: BinaryEncoding | None = None
+
+
+def candidates(spec: Spec) -> list[Choice]:
+    """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
+    if is_wide_workload(spec):
+        check_wide(spec)
+    check_spec(spec)
+    kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
+    return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
+
+
+def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
+    if strategy != "auto":
+        return (strategy,)
+    if is_wide_workload(spec):
+        return ("search", "margins", *(("base",) if _base_cells(spec) <= _SMALL_BASE else ()))
+    best = "residual" if gaussian else "search"
+    # The search reckons with variances of 2/ε². Discrete noise has less where ε is large, down to 2·exp(−ε), and then
+    # one question with all of the budget may be better than several with a part of it.
+    whole = ("base",) if not gaussian and not spec.public and _base_cells(spec) <= _SMALL_BASE else ()
+    if spec.neighbours == "add-remove" and not spec.public:
+        return (best, *whole)
+    # The best found for records that are added or removed need not be the best for other neighbours. With facts every
+    # table gets noise of its own from `margins`, and forecasts of many such tables take long.
+    others = ("residual",) if spec.public and len(spec.workload) > _FEW_TABLES else ("residual", "margins")
+    return tuple(dict.fromkeys([best, *others, *whole]))
+
+
+def _base_cells(spec: Spec) -> int:
+    """The number of cells of all attributes that a wanted table uses."""
+    return spec.domain.cells(spec.domain.margin({name for margin in spec.margins for name in margin}))
+
+
+def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
+    domain, encoding = spec.domain, None
+    if name == "fourier" and any(attribute.size > 2 for attribute in domain):
+        encoding = BinaryEncoding(domain)
+        domain = encoding.encoded
+    wanted: dict[Margin, float] = {}
+    for table in spec.workload:
+        margin = effective(domain, table.margin if encoding is None else encoding.margin(table.margin))
+        wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
+    problem = Problem(domain, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
+    if not problem.is_open:
+        raise RefusedError("no wanted table says anything that is protected: this needs no private release")
+    named = _WIDE if is_wide_workload(spec) else _NAMED
+    return Choice(name, problem, named[name](problem), encoding)
+
+
+def _rating(spec: Spec, choice: Choice) -> float:
+    """The objective that a choice reaches: the smaller, the better."""
+    plan = _scaled(spec, choice)
+    weights = choice.problem.cell_weights
+    risks = [weight * plan.accuracy.cell_variance(margin) for margin, weight in weights.items()]
+    return sum(risks) if spec.objective == "mean" else max(risks)
+
+
+def _scaled(spec: Spec, choice: Choice) -> Plan:
+    """Scale the shares to the budget, round them down, and draw up the measurements."""
+    budget, domain = spec.budget, choice.problem.domain
+    gaussian = choice.problem.gaussian
+    allowed = amount(budget)
+    if isinstance(budget, ApproxDP) and gaussian:
+        allowed = rho_within(budget.epsilon, budget.delta)
+    total = sum(choice.shares.values())
+    shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
+    protection, known = protection_of(spec, choice.encoding), choice.problem.known
+    # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
+    tried = Plan(spec, choice.strategy, _measurements(domain, shares, gaussian), protection, known, choice.encoding)
+    unit = amount(tried.cost)
+    rounded = {share: rounded_down(share * allowed / unit) for share in set(shares.values())}
+    spent = {query: rounded[share] for query, share in shares.items()}
+    measurements = _measurements(domain, spent, gaussian, short=True)
+    plan = Plan(spec, choice.strategy, measurements, protection, known, choice.encoding)
+    if amount(plan.cost) > allowed:
+        raise RefusedError(f"the plan would cost more than its budget of {budget}: this is a fault in Margrave")
+    check_overflow(plan)
+    return plan
+
+
+def _measurements(
+    domain: Domain, shares: Mapping[Query, Fraction], gaussian: bool, *, short: bool = False
+) -> tuple[Measurement, ...]:
+    """Each query with the noise that its share pays for; with ``short``, rounded up to numbers that sample fast."""
+    laplace = DiscreteLaplace.at_least if short else DiscreteLaplace
+    normal = DiscreteGaussian.at_least if short else DiscreteGaussian
+    noises: dict[tuple[int, int, Fraction], DiscreteLaplace | DiscreteGaussian] = {}
+    found = []
+    for query, share in shares.items():
+        key = (*one_record(domain, query), share)
+        if key not in noises:
+            noises[key] = normal(key[1] / (2 * share)) if gaussian else laplace(key[0] / share)
+        found.append(Measurement(query, noises[key]))
+    return tuple(found)

@@ -1,0 +1,192 @@
+"""What a release will need of the machine, predicted from its plan alone: memory, and processor time.
+
+The rates were measured on one machine (docs/benchmarks.md); another may be faster or slower by a factor of two.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from margrave.algebra.cover import cost
+from margrave.algebra.domain import Margin
+from margrave.algebra.lattice import downward_closure
+from margrave.planning.accuracy import effective
+from margrave.planning.limits import (
+    CHAIN_SIZE,
+    ENTROPY_CELLS,
+    FREEZE_READS,
+    FULL_CELLS,
+    KINDS,
+    MEDIUM_CELLS,
+    RECORD_FREEZES,
+    RECORD_READS,
+    RECORD_SETTLES,
+    RECORD_STATES,
+    SETTLE_READS,
+    STATE_READS,
+    is_wide,
+    record_simulations,
+    simulations,
+    sweeps,
+)
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
+
+_PROGRAM = 160 << 20
+"""Bytes of the program itself, with its readers of data."""
+_BATCH, _PER_VALUE = 1 << 21, 50
+"""Values that are read together at most, and the bytes that each takes on its way to being counted."""
+_UNITS = 450 << 20
+"""Bytes of bounding units, once there are so many records that they wait on disk."""
+_COLUMN, _PASS, _UNIT = 8e-9, 2.6e-9, 2e-6
+"""Seconds for each record: of reading a column, of counting into a table, of bounding units."""
+_NUMBER = 8
+_PER_MARGIN = 1400
+"""Bytes that a measurement and its answer take beside their numbers."""
+_COPIES = 25
+"""Arrays of the size of the full table that are held together while it is made non-negative."""
+_WIDE_COPIES = 120
+"""Arrays of the size of the largest wide table that are held together while it is fitted and written."""
+_WIDE_CELL = 15e-6
+"""Seconds for each cell of a wide table to be made non-negative and whole, all of its cells being measured."""
+_COMPILER = 140 << 20
+"""Bytes of the compiler of the loops that fit records."""
+_RECORD_COPIES = 12
+"""Arrays of the size of all fitted tables that are held together while records are fitted."""
+_TEMPERATURES = 8
+"""How many temperatures a fit of records tries, about."""
+_SWEEP, _READ, _VALUE, _KIND = 1.5e-3, 1.6e-9, 20e-9, 2e-9
+"""Seconds of a sweep, and in it of reading a number, of weighing a value of a record, and a kind for one of them."""
+
+
+def memory(plan: Plan) -> int:
+    """The bytes of a release at its peak: the program, exact counts and noisy numbers, then the full table."""
+    numbers = sum(measurement.query.outputs(plan.domain) for measurement in plan.measurements)
+    # Exact counts stand beside the larger tables that they are summed from.
+    domain, covering = plan.spec.domain, plan.covering
+    counted = sum(map(domain.cells, {*covering, *map(plan.counted_margin, plan.counted)}))
+    measuring = _NUMBER * counted + _PER_VALUE * min(_BATCH, len(_columns(plan)) << 16)
+    if _bounds_units(plan):
+        measuring += _UNITS
+    wide = [plan.domain.cells(margin) for margin in _margins(plan) if _is_wide(plan, margin)]
+    widest = max(map(len, plan.spec.margins))
+    below = downward_closure(margin for margin in _margins(plan) if not _is_wide(plan, margin))
+    kept = sum(plan.domain.cells(margin) for margin in below if len(margin) < widest)
+    kept += sum(wide) + _WIDE_COPIES * max(wide, default=0)
+    rebuilding = _NUMBER * (numbers + kept + _COPIES * (full_cells(plan) or 0))
+    if as_records(plan) and not wide:
+        rebuilding += _COMPILER + _NUMBER * _RECORD_COPIES * sum(map(plan.domain.cells, below))
+    return _PROGRAM + _PER_MARGIN * len(plan.measurements) + max(measuring, rebuilding)
+
+
+def seconds(plan: Plan) -> float:
+    """Processor time of a release once the data is counted, without writing it to files or fitting records."""
+    numbers = sum(measurement.query.outputs(plan.domain) for measurement in plan.measurements)
+    cells = sum(map(plan.spec.domain.cells, plan.spec.margins))
+    tables = len(plan.spec.margins) + len(plan.measurements)
+    once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
+    full = full_cells(plan)
+    if full is None:
+        return once
+    effort, simulations = _fitting(plan, full)
+    return (1 + simulations) * (once + effort)
+
+
+def reading_seconds(plan: Plan, records: int) -> float:
+    """Processor time of reading so many records from Parquet, and of counting them."""
+    each = _COLUMN * len(_columns(plan)) + _PASS * cost(plan.spec.domain, plan.covering)
+    return records * (each + (_UNIT if _bounds_units(plan) else 0))
+
+
+def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float:
+    """Processor time of fitting so many records, and of simulating their error bars unless those are left out."""
+    reads = records * record_reads(plan)
+    stay = sweeps(RECORD_SETTLES, SETTLE_READS, reads) + sweeps(RECORD_STATES, STATE_READS, reads)
+    # The last sweeps end early more often than not.
+    freeze = sweeps(RECORD_FREEZES, FREEZE_READS, reads) // 2
+    again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
+    # The temperature is looked for with two sets of records side by side.
+    made = 2 * _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
+    sizes = [plan.spec.domain[name].size for name in {name for margin in plan.spec.margins for name in margin}]
+    return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * KINDS * len(sizes)))
+
+
+def record_reads(plan: Plan) -> int:
+    """How many numbers are read to choose every value of one record once."""
+    return sum(sum(plan.spec.domain.shape(margin)) for margin in plan.spec.margins)
+
+
+def as_records(plan: Plan) -> bool:
+    """Whether records are fitted, as far as the plan tells: asked for, or because the full table is too large."""
+    if plan.spec.nonnegative != "auto":
+        return plan.spec.nonnegative == "records"
+    return full_cells(plan) is None and record_reads(plan) <= RECORD_READS
+
+
+def full_cells(plan: Plan) -> int | None:
+    """The size of the full table that is published; None where tables are published unbiased or as records."""
+    used = {name for margin in plan.spec.margins for name in margin}
+    cells = plan.spec.domain.cells(plan.spec.domain.margin(used))
+    return None if plan.spec.nonnegative in ("none", "records") or cells > FULL_CELLS else cells
+
+
+def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
+    """Seconds to make the full table non-negative and whole once, and how often that is simulated for error bars."""
+    method = _method(plan, cells)
+    efforts = {
+        "log-linear": 0.33,
+        "entropy": 0.1 + 2.2e-6 * cells**1.18,
+        "sparse": 0.03 + 2.7e-3 * 2 ** len(_used(plan)),
+    }
+    # Larger tables take more steps for each cell.
+    effort = efforts.get(method, 0.01 + (8e-6 if cells <= MEDIUM_CELLS else 60e-6) * cells)
+    if method == "sparse" and _measures_wide(plan):
+        effort = _WIDE_CELL * cells
+    return effort, simulations(cells, method)
+
+
+def _method(plan: Plan, cells: int) -> str:
+    """The method of the spec, or the one that ``auto`` comes to, as far as the plan tells."""
+    if plan.spec.nonnegative != "auto":
+        return plan.spec.nonnegative
+    margins = [measurement.query.margin for measurement in plan.measurements]
+    used = _used(plan)
+    if any(used <= set(margin) for margin in margins):
+        return "sparse"
+    if _measures_wide(plan):
+        return "least-squares"
+    rows = sum(prod(size - 1 for size in plan.domain.shape(margin)) for margin in downward_closure(margins))
+    if rows * cells <= CHAIN_SIZE:
+        return "log-linear"
+    return "entropy" if cells <= ENTROPY_CELLS else "least-squares"
+
+
+def _margins(plan: Plan) -> list[Margin]:
+    """The wanted tables as they are measured."""
+    return [plan.measured_margin(margin) for margin in plan.spec.margins]
+
+
+def _is_wide(plan: Plan, margin: Margin) -> bool:
+    """Whether a table is rebuilt as a whole, without its residuals one by one."""
+    return is_wide(plan.domain.shape(effective(plan.domain, margin)))
+
+
+def _measures_wide(plan: Plan) -> bool:
+    return any(_is_wide(plan, measurement.query.margin) for measurement in plan.measurements)
+
+
+def _columns(plan: Plan) -> set[str]:
+    """The columns that are read."""
+    return {name for table in plan.covering for name in table} | {*plan.read_only}
+
+
+def _bounds_units(plan: Plan) -> bool:
+    return plan.spec.data is not None and plan.spec.data.unit is not None
+
+
+def _used(plan: Plan) -> set[str]:
+    """The attributes of the published table, as they are measured."""
+    domain = plan.spec.domain
+    return set(plan.measured_margin(domain.margin({name for margin in plan.spec.margins for name in margin})))

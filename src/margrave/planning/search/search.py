@@ -1,0 +1,285 @@
+"""The search behind the `auto` planner for pure ε: which counts to take, and how to share the budget among them.
+
+The cost of a plan is the sum of its shares, which is not smooth where a share reaches 0: a new candidate pays off only
+with a whole share or not at all. So the search walks over *sets* of candidates, and optimises the shares inside.
+It starts from simple sets (wanted tables, contrasts, base table, designs, greedy covers), improves the best of them by
+single moves (add, drop, replace, merge, relabel), then restarts from disturbed copies of the best plan. Nothing is
+random: the disturbances come from a fixed sequence, and the work is counted in operations, never in seconds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from margrave.planning.search.model import Candidate, Choice, Floats, Margin, Target
+from margrave.planning.search.moves import Candidates, simple_sets
+from margrave.planning.search.shares import improve, polish, smooth
+
+WORK_PER_EFFORT = 8e9
+WORK_PER_EXCHANGE = 3e5
+WORK_PER_VARIANT = 3e3
+POOL_ENTRIES = 500_000
+SMALL_POOL = 1_500
+STATE_ENTRIES = 200_000
+ELITE = 4
+GAIN = 1e-4
+
+
+@dataclass(frozen=True)
+class State:
+    """A set of candidates with their rows (see `Target.rows`), shares that sum to 1, and the objective reached."""
+
+    members: tuple[Candidate, ...]
+    rows: Any
+    shares: Floats
+    value: float
+
+
+class Sequence31:
+    """A fixed sequence of whole numbers (a linear congruence modulo 2^31) for disturbing plans reproducibly."""
+
+    def __init__(self) -> None:
+        self._state = 12345
+
+    def below(self, bound: int) -> int:
+        """The next number, reduced to 0 .. bound-1."""
+        self._state = (1103515245 * self._state + 12345) % 2**31
+        return (self._state >> 8) % bound
+
+
+class Walk:
+    """Local search with a count of the work done, in units of roughly a nanosecond."""
+
+    def __init__(self, target: Target, candidates: Candidates, budget: float) -> None:
+        self.target = target
+        self.candidates = candidates
+        self.work = 0.0
+        self.budget = budget
+        self.roles = roles(target)
+        width = len(target.closure)
+        self.entry_work = 5.0 if target.objective == "mean" else 10.0 + 0.6 * len(target.workload)
+        self.pool = candidates.everything(POOL_ENTRIES // width)
+        self.offered = self.pool if self.pool is not None else candidates.small(min(SMALL_POOL, POOL_ENTRIES // width))
+        self.offered_rows = target.rows(self.offered)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the work allowed is done."""
+        return self.work >= self.budget
+
+    def state(self, members: Sequence[Candidate], shares: Floats | None = None, steps: int = 30) -> State:
+        """A state with shares improved by a few steps."""
+        unique = tuple(dict.fromkeys(members))
+        if shares is None or len(unique) < len(members):
+            shares = np.full(len(unique), 1 / len(unique))
+        rows = self.target.rows(unique)
+        self.work += steps * (5 * rows.size + self.entry_work * rows.shape[1])
+        found, values = improve(self.target, rows[None], shares[None] / shares.sum(), steps)
+        return self.trimmed(unique, rows, found[0], float(values[0]))
+
+    def trimmed(self, members: Sequence[Candidate], rows: Any, shares: Floats, value: float) -> State:
+        """The state without members whose share has vanished, where the rest still covers everything."""
+        keep = shares > 1e-4 / len(shares)
+        if not keep.all():
+            left = shares[keep] / shares[keep].sum()
+            without = float(self.target.value(rows[keep].T @ (left * left)))
+            if without <= value * (1 + GAIN):
+                kept = tuple(m for m, k in zip(members, keep, strict=True) if k)
+                return State(kept, rows[keep], left, without)
+        return State(tuple(members), rows, shares, value)
+
+    def descend(self, state: State) -> State:
+        """Single moves until none helps, then merges and relabellings, until nothing helps or the work is done."""
+        while not self.spent:
+            before = state.value
+            state = self.sweep(state)
+            if state.value > before * (1 - GAIN):
+                further = self.relabel(self.merge(state))
+                if further.value > state.value * (1 - GAIN):
+                    return further
+                state = further
+        return state
+
+    def sweep(self, state: State) -> State:
+        """Try for every member to drop it or to replace it, and then to add one; keep each improvement at once."""
+        for member in state.members:
+            if self.spent:
+                return state
+            if member in state.members:
+                state = self.exchange(state, (state.members.index(member),))
+        return self.exchange(state, ())
+
+    def merge(self, state: State) -> State:
+        """Try for pairs of members to replace both by one; keep each improvement at once."""
+        for first, second in combinations(state.members, 2):
+            if self.spent:
+                return state
+            if first in state.members and second in state.members:
+                state = self.exchange(state, (state.members.index(first), state.members.index(second)))
+        return state
+
+    def relabel(self, state: State) -> State:
+        """Try for pairs of attributes to let them change places in every member; keep each improvement at once."""
+        used = sorted({j for s, _ in state.members for j in s})
+        for pair in combinations(used, 2) if len(state.members) > 1 else ():
+            if self.spent:
+                return state
+            if self.roles[pair[0]] == self.roles[pair[1]]:
+                continue
+            place = dict(zip(pair, reversed(pair), strict=True))
+            swapped = [tuple({place.get(j, j) for j in part} for part in member) for member in state.members]
+            members = [self.candidates.closed(s, b) for s, b in swapped]
+            self.work += len(members) * (WORK_PER_VARIANT + state.rows.shape[1] * self.entry_work)
+            if any(m is None for m in members) or set(members) == set(state.members):
+                continue
+            tried = [m for m in members if m is not None]
+            if self.target.value(self.target.rows(tried).T @ state.shares**2) < state.value * 1.02:
+                other = self.state(tried, state.shares, steps=12)
+                state = other if other.value < state.value * (1 - GAIN) else state
+        return state
+
+    def exchange(self, state: State, out: tuple[int, ...]) -> State:
+        """The best state found with the members `out` replaced by one candidate or by none."""
+        stay = [i for i in range(len(state.members)) if i not in out]
+        offered, rows = self.offers(state, out)
+        proposals = list(self.screen(state, stay, rows)) if offered else []
+        sets = [(-1, 0.0), *proposals] if out and (state.rows[stay] > 0).any(axis=0).all() else proposals
+        if not sets:
+            return state
+        width = len(stay) + 1
+        stacked = np.zeros((len(sets), width, state.rows.shape[1]))
+        shares = np.zeros((len(sets), width))
+        left = state.shares[stay] / max(state.shares[stay].sum(), 1e-300)
+        for i, (index, share) in enumerate(sets):
+            stacked[i, : len(stay)] = state.rows[stay]
+            shares[i, : len(stay)] = left * (1 - share)
+            if index >= 0:
+                stacked[i, -1] = rows[index]
+                shares[i, -1] = share if stay else 1.0
+        self.work += 12 * (5 * stacked.size + self.entry_work * stacked[:, 0].size) + WORK_PER_EXCHANGE
+        found, values = improve(self.target, stacked, shares, 12)
+        best = int(np.argmin(values))
+        if not values[best] < state.value * (1 - GAIN):
+            return state
+        index = sets[best][0]
+        members = [state.members[i] for i in stay] + ([offered[index]] if index >= 0 else [])
+        size = len(members)
+        return self.trimmed(members, stacked[best, :size], found[best, :size], float(values[best]))
+
+    def offers(self, state: State, out: tuple[int, ...]) -> tuple[Sequence[Candidate], Floats]:
+        """Candidates that may replace the members `out`: all of them where they are few, else near ones."""
+        if self.pool is not None or not out:
+            return self.offered, self.offered_rows
+        gone = [state.members[i] for i in out]
+        near = self.candidates.variants(gone[0]) if len(out) == 1 else self.candidates.unions(gone[0], gone[1])
+        self.work += len(near) * (WORK_PER_VARIANT + 25 * state.rows.shape[1])
+        return near, self.target.rows(near) if near else np.zeros((0, state.rows.shape[1]))
+
+    def screen(self, state: State, stay: list[int], rows: Floats) -> Iterator[tuple[int, float]]:
+        """The most promising (row, share) when the others keep their proportions."""
+        freed = 1 - state.shares[stay].sum() if len(stay) < len(state.members) else 0.0
+        grid = np.array([0.7, 1.0, 1.4]) * freed if freed else np.array([0.03, 0.08, 0.2])
+        left = state.shares[stay] / max(state.shares[stay].sum(), 1e-300)
+        rest = state.rows[stay].T @ (left * left)
+        # Only candidates that cover everything left uncovered can help.
+        able = np.flatnonzero((rows[:, rest <= 0] > 0).all(axis=1))
+        best = np.full(len(able), np.inf)
+        share = np.zeros(len(able))
+        for t in np.minimum(grid, 0.9):
+            self.work += rows.shape[1] * len(able) * self.entry_work
+            values = self.target.value((1 - t) ** 2 * rest + t * t * rows[able])
+            share = np.where(values < best, t, share)
+            best = np.minimum(values, best)
+        keep = 6 if state.rows.size <= 20_000 else 2
+        for i in np.argsort(best, kind="stable")[:keep]:
+            if best[i] < 1.1 * state.value:
+                yield int(able[i]), float(share[i])
+
+    def disturb(self, state: State, numbers: Sequence31) -> State:
+        """A copy with one to three members taken out; what they alone covered goes to other members or new ones."""
+        members = list(state.members)
+        for _ in range(1 + numbers.below(3)):
+            if len(members) > 1:
+                members.pop(numbers.below(len(members)))
+        while True:
+            covered = (self.target.rows(members) > 0).any(axis=0)
+            if covered.all():
+                return self.state(members)
+            margin = self.target.closure[int(np.flatnonzero(~covered)[-1])]
+            which = numbers.below(len(members) + 1)
+            grown = None
+            if which < len(members):
+                s, b = members[which]
+                grown = self.candidates.closed({*s, *margin}, set(b) & set(margin))
+            if grown is None or numbers.below(3) == 0:
+                members.append((margin, ()))
+            else:
+                members[which] = grown
+
+
+def roles(target: Target) -> list[tuple[int, tuple[tuple[int, float], ...]]]:
+    """What tells each attribute from others: its size, and the sizes and weights of the tables it is in."""
+    tables: list[list[tuple[int, float]]] = [[] for _ in target.sizes]
+    for table, weight in target.workload.items():
+        for j in table:
+            tables[j].append((len(table), weight))
+    return [(size, tuple(sorted(found))) for size, found in zip(target.sizes, tables, strict=True)]
+
+
+def search_laplace(
+    sizes: Sequence[int],
+    workload: Mapping[Margin, float],
+    objective: str = "mean",
+    *,
+    effort: float = 1.0,
+    max_cells: int = 2**20,
+    known: Sequence[Margin] = (),
+) -> list[Choice]:
+    """A plan of (margin, contrast attributes, share), shares summing to 1, that covers the closure of the workload.
+
+    Residuals inside `known` margins need no cover. `objective` is "mean" or "max" (see `Target`); `effort` scales the
+    work allowed; no margin has more than `max_cells` cells, unless a wanted table itself does. The same arguments give
+    the same plan, never worse than the wanted tables counted one by one, the contrasts of all residuals, or the
+    base table, each with its best shares.
+    """
+    target = Target(tuple(sizes), dict(workload), objective, tuple(known))
+    candidates = Candidates(target, max_cells)
+    walk = Walk(target, candidates, effort * WORK_PER_EFFORT)
+    starts = sorted((rated(target, members) for members in simple_sets(target, candidates)), key=lambda s: s.value)
+    best = explore(walk, starts)
+    final = walk.trimmed(best.members, best.rows, *polish(target, best.rows, best.shares))
+    order = sorted(range(len(final.members)), key=lambda i: (-final.shares[i], final.members[i]))
+    return [(*final.members[i], float(final.shares[i])) for i in order]
+
+
+def rated(target: Target, members: Sequence[Candidate]) -> State:
+    """A starting set with converged shares."""
+    rows = target.matrix(members)
+    shares = smooth(target, rows, np.full(len(members), 1 / len(members)), 40)
+    return State(tuple(members), rows, shares, float(target.value(rows.T @ (shares * shares))))
+
+
+def explore(walk: Walk, starts: Sequence[State], restarts: int = 80) -> State:
+    """Descend from the starts, best first, then from disturbed copies of the best plans until nothing new comes."""
+    width = len(walk.target.closure)
+    elite = [starts[0]]
+    for start in starts:
+        if walk.work < walk.budget / 2 and len(start.members) * width <= STATE_ENTRIES:
+            elite = merged(elite, walk.descend(start))
+    numbers = Sequence31()
+    quiet = 0
+    while quiet < restarts and not walk.spent and len(elite[0].members) * width <= STATE_ENTRIES:
+        record = elite[0].value
+        elite = merged(elite, walk.descend(walk.disturb(elite[numbers.below(len(elite))], numbers)))
+        quiet = 0 if elite[0].value < record * (1 - GAIN) else quiet + 1
+    return elite[0]
+
+
+def merged(elite: Sequence[State], new: State) -> list[State]:
+    """The best few states of different value, the best first."""
+    if any(abs(new.value - old.value) <= GAIN * old.value for old in elite if old.value <= new.value):
+        return list(elite)
+    return sorted([*elite, new], key=lambda s: s.value)[:ELITE]

@@ -1,0 +1,252 @@
+"""A release as files: a folder, or one .zip, that says by itself what it is and can be checked by anybody.
+
+The noisy whole numbers in `measurements.parquet` (`measurements/*.parquet` of a large release) and the plan in
+`release.json` are the release; every other file follows from these and is there for the reader's ease.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Margin
+from margrave.crossing import Answer, Measured
+from margrave.errors import BundleError, UsageError
+from margrave.facts.declared import Codes
+from margrave.files.untrusted import MOST_BYTES, MOST_MANIFEST, MOST_PACKED, MOST_REPORT, MOST_SPARE
+from margrave.files.writing import File, is_archive, write_file, write_files
+from margrave.publish.bars import bars_json, read_origin
+from margrave.publish.bundle.forms import FORMS
+from margrave.publish.bundle.large import Layout, is_large, large_parts
+from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed, software
+from margrave.publish.bundle.parts import (
+    CELLS,
+    CUBE,
+    MEASUREMENTS,
+    csv_bytes,
+    cube_rows,
+    exact_stems,
+    parquet_bytes,
+    parts,
+    published_json,
+    published_name,
+    read_bars,
+    read_counts,
+    read_measurements,
+    read_published,
+    table_stems,
+)
+from margrave.publish.bundle.reading import Files, archived, opened, safe_name
+from margrave.publish.bundle.stored import Read, stored_answers, stored_bars, stored_exact
+from margrave.publish.release import Bars, Release
+from margrave.publish.report.page import report_html
+from margrave.publish.verification.signature import SigningKey, signed
+
+MANIFEST = "release.json"
+REPORT = "report.html"
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A release as it was read from files, and what its `release.json` says beside it."""
+
+    release: Release
+    manifest: Manifest
+
+
+def save(release: Release, path: str | Path, progress: Progress | None = None, sign: SigningKey | None = None) -> Path:
+    """Write a release to a new folder, or to a new file if the name ends in .zip; signed, if there is a key."""
+    target = Path(path)
+    # The clock would make two seeded releases differ, which exist to be compared.
+    now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
+    total, done = _file_count(release) + (sign is not None), 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    def with_signature(files: Iterator[File]) -> Iterator[File]:
+        return files if sign is None else signed(files, sign, MANIFEST)
+
+    if release.stored is not None and is_archive(target) and sign is None:
+        write_file(target, release.stored)
+    elif release.stored is not None:
+        with archived(release.stored) as kept:
+            files = ((name, kept.read(name, MOST_BYTES)) for name in sorted(kept.names))
+            write_files(target, with_signature(files), step)
+    else:
+        write_files(target, with_signature(bundle_files(release, release.created or now)), step)
+    return target
+
+
+def _file_count(release: Release) -> int:
+    """How many files a bundle has."""
+    plan, table = release.plan, int(release.publication is not None)
+    if is_large(plan):
+        return 4 + Layout.of(plan).files + bool(plan.cells) + table
+    return 3 + 2 * (1 + table + len(plan.exact) + bool(plan.cells) + len(plan.spec.margins))
+
+
+def bundle_files(release: Release, created: str | None) -> Iterator[File]:
+    """Every file of a bundle, `release.json` last because it holds the checksums of all others."""
+    large = is_large(release.plan)
+    checksums: dict[str, Checksum] = {}
+    for name, content in large_parts(release) if large else _small_files(release):
+        checksums[name] = Checksum.of(content)
+        yield name, content
+    report = report_html(release, created, software()).encode()
+    checksums[REPORT] = Checksum.of(report)
+    yield REPORT, report
+    in_order = {name: checksums[name] for name in sorted(checksums)}
+    forms, layout = replace(FORMS, bars=release.bars_form), Layout.of(release.plan) if large else None
+    yield MANIFEST, sealed(manifest_of(release, Writing(software(), forms, created, in_order, layout)))
+
+
+def _small_files(release: Release) -> Iterator[File]:
+    """The files with numbers of a release that has a file for each table."""
+    by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
+    tables = []
+    for stem, part in parts(release):
+        if stem in by_stem:
+            tables.append((by_stem[stem], part))
+        yield f"{stem}.csv", csv_bytes(part)
+        yield f"{stem}.parquet", parquet_bytes(part)
+    yield CUBE, b"".join(cube_rows(release.domain, tables))
+
+
+def manifest_of(release: Release, writing: Writing) -> dict[str, Any]:
+    """What the `release.json` of a release says, if it is written like this."""
+    published = None
+    if release.publication is not None:
+        published = {**published_json(release.publication), "bars": bars_json(release)}
+    tables = [] if writing.layout is not None else table_list(release)
+    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published)
+
+
+def table_list(release: Release) -> list[dict[str, Any]]:
+    """What `release.json` says of each wanted table: its attributes, its size and its files."""
+    domain, stems = release.domain, table_stems(release.plan)
+    return [
+        {"table": list(margin), "cells": domain.cells(margin), "csv": f"{stem}.csv", "parquet": f"{stem}.parquet"}
+        for margin, stem in stems.items()
+    ]
+
+
+def load(path: str | Path) -> Release:
+    """The release in a bundle. What is read is checked against its checksum; `verify` checks everything."""
+    return load_bundle(path).release
+
+
+def load_bundle(path: str | Path) -> Bundle:
+    """The release in a bundle, with what its `release.json` says beside it."""
+    with opened(Path(path)) as files:
+        return read_bundle(files)
+
+
+def read_bundle(files: Files) -> Bundle:
+    """The release in the files of a bundle."""
+    if MANIFEST not in files.names:
+        raise BundleError(f"there is no {MANIFEST}: this is not a release")
+    manifest = read_manifest(manifest_content(files))
+    plan = manifest.plan
+
+    def read(name: str) -> bytes:
+        return checked(files, manifest, name)
+
+    cells: dict[Codes, int] = {}
+    if plan.cells:
+        counts = read_counts(read(f"{CELLS}.parquet"), f"{CELLS}.parquet", len(plan.cells))
+        cells = dict(zip(plan.cells, counts.tolist(), strict=True))
+    kept = None
+    if manifest.published is not None:
+        kept = read_published(plan, manifest.published, read(published_name(manifest.published)))
+    stored = _small_numbers if manifest.layout is None else _large_numbers
+    answers, exact, bars = stored(manifest, read)
+    measured = Measured(answers, exact, manifest.private, cells)
+    release = Release(plan, measured, manifest.ledger, kept=kept, bars=bars)
+    if manifest.published is None:
+        return Bundle(release, manifest)
+    origin, total = read_origin(manifest.forms, manifest.published)
+    both = ChainMap[Margin, Bars](total, bars)  # type: ignore[arg-type]  # only the first is ever written to
+    return Bundle(replace(release, bars=both, origin=origin), manifest)
+
+
+Numbers = tuple[Sequence[Answer], Mapping[Margin, NDArray[np.int64]], Mapping[Margin, Bars]]
+"""Noisy answers, exact tables, and the error bars of published tables."""
+
+
+def _small_numbers(manifest: Manifest, read: Read) -> Numbers:
+    """The numbers of a bundle that has a file for each table, all read at once."""
+    plan = manifest.plan
+    outputs = read_measurements(plan, read(f"{MEASUREMENTS}.parquet"))
+    answers = tuple(Answer(one, numbers) for one, numbers in zip(plan.measurements, outputs, strict=True))
+    exact, bars = {}, {}
+    for margin, stem in exact_stems(plan).items():
+        name, shape = f"{stem}.parquet", plan.domain.shape(margin)
+        exact[margin] = read_counts(read(name), name, plan.domain.cells(margin)).reshape(shape)
+    for margin, stem in table_stems(plan).items() if manifest.published is not None else ():
+        name = f"{stem}.parquet"
+        bars[margin] = read_bars(plan, margin, name, read(name))
+    return answers, exact, bars
+
+
+def _large_numbers(manifest: Manifest, read: Read) -> Numbers:
+    """The numbers of a large bundle, each file of which is read when something in it is asked for."""
+    plan, layout = manifest.plan, manifest.layout
+    assert layout is not None
+    bars = {} if manifest.published is None else stored_bars(plan, layout, read)
+    return stored_answers(plan, layout, read), stored_exact(plan, layout, read), bars
+
+
+def manifest_content(files: Files) -> bytes:
+    """The content of `release.json`, unless it was packed so tightly that no honest one could be."""
+    return files.read(MANIFEST, min(MOST_MANIFEST, MOST_SPARE + MOST_PACKED * files.packed(MANIFEST)))
+
+
+def checked(files: Files, manifest: Manifest, name: str) -> bytes:
+    """The content of a file, if it is the one that the release was written with."""
+    content = files.read(name, _stated(manifest, name).length)
+    if Checksum.of(content) != manifest.files[name]:
+        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
+    return content
+
+
+def check_file(files: Files, manifest: Manifest, name: str) -> None:
+    """The same for a file whose content is not needed, and so is not held."""
+    if Checksum(*files.digest(name, _stated(manifest, name).length)) != manifest.files[name]:
+        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
+
+
+def _stated(manifest: Manifest, name: str) -> Checksum:
+    """What `release.json` says of a file, if such a file can be."""
+    checksum = manifest.files.get(name)
+    if checksum is None or not safe_name(name):
+        raise BundleError(f"release.json does not list {name!r}, or lists a name that no release has")
+    if not 0 <= checksum.length <= (MOST_REPORT if name == REPORT else manifest.longest_file):
+        raise BundleError(f"release.json gives {name} an impossible length")
+    return checksum
+
+
+def report_of(path: str | Path, out: Path | None = None) -> Path:
+    """Where the report of a bundle is: inside its folder or, made anew from the numbers, in a new file ``out``."""
+    place = Path(path)
+    with opened(place) as files:
+        bundle = read_bundle(files)
+        if out is None and place.is_dir():
+            checked(files, bundle.manifest, REPORT)
+            return place / REPORT
+    if out is None:
+        raise UsageError(f"{place} is one file, with the report inside: name a new file with --out to have it apart")
+    write_file(out, report_html(bundle.release, bundle.manifest.created, bundle.manifest.software).encode())
+    return out

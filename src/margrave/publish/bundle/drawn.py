@@ -1,0 +1,77 @@
+"""Noisy answers as bytes, for a ledger to keep from the moment they are drawn until their bundle is there.
+
+A line that names the format and the question, then every number as eight bytes, the lowest first: the outputs of each
+measurement, the exact tables and the single exact cells, all in the order of the plan. So the length follows from the
+plan alone, and whether there is room for it says nothing about the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.crossing import Answer, Measured
+from margrave.errors import VerificationError
+from margrave.files.content import AnswerFile, Content, reader_of, room, size_of
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.large import is_large
+
+_FORMAT = "margrave noisy answers 1"
+_NUMBER = np.dtype("<i8")
+
+
+def drawn_bytes(plan: Plan) -> int:
+    """How many bytes the noisy answers to a plan take, but for the line before them."""
+    return _NUMBER.itemsize * sum(map(prod, _shapes(plan)))
+
+
+def pack(plan: Plan, question: str, measured: Measured) -> Content:
+    """The noisy answers to a question: in memory or, if there are many, in a temporary file."""
+    if not is_large(plan):
+        return b"".join(_parts(plan, question, measured))
+    with room():
+        answer = AnswerFile()
+        answer.file.writelines(_parts(plan, question, measured))
+        answer.file.flush()
+    return answer
+
+
+def unpack(plan: Plan, question: str, content: Content) -> Measured:
+    """The inverse of `pack`. What does not fit the plan and the question is refused."""
+    first = _first_line(question)
+    if size_of(content) != len(first) + drawn_bytes(plan):
+        raise VerificationError("the noisy answers that the ledger keeps are not as many as the plan asks for")
+    file = reader_of(content)
+    if file.read(len(first)) != first:
+        raise VerificationError("the noisy answers that the ledger keeps are not those to this question")
+    found = (_array(file, shape) for shape in _shapes(plan))
+    answers = tuple([Answer(one, next(found)) for one in plan.measurements])
+    exact = {margin: next(found) for margin in plan.exact}
+    return Measured(answers, exact, True, {cell: int(next(found)) for cell in plan.cells})
+
+
+def _first_line(question: str) -> bytes:
+    return f"{_FORMAT} {question}\n".encode()
+
+
+def _shapes(plan: Plan) -> Iterator[tuple[int, ...]]:
+    """The shapes of all that is kept, in order; a single cell has none."""
+    yield from (one.query.shape(plan.domain) for one in plan.measurements)
+    yield from map(plan.domain.shape, plan.exact)
+    yield from (() for _ in plan.cells)
+
+
+def _parts(plan: Plan, question: str, measured: Measured) -> Iterator[bytes]:
+    yield _first_line(question)
+    yield from (answer.outputs.astype(_NUMBER).tobytes() for answer in measured.answers)
+    yield from (measured.exact[margin].astype(_NUMBER).tobytes() for margin in plan.exact)
+    yield np.array([measured.cells[cell] for cell in plan.cells], dtype=_NUMBER).tobytes()
+
+
+def _array(file: IO[bytes], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    numbers = np.frombuffer(file.read(_NUMBER.itemsize * prod(shape)), dtype=_NUMBER)
+    return numbers.astype(np.int64).reshape(shape)

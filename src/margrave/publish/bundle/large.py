@@ -1,0 +1,282 @@
+"""How the numbers of a large release are laid out: narrow Parquet files of bounded size, one made at a time.
+
+A row is one number: which table, which cell of it, and what is said of that cell. Rows are spread over files of about
+a million, and no table over two. `contents.parquet` says which attributes a table has and `values.parquet` what the
+codes in a cell's number mean, so that any reader of Parquet can put the words back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.parts import CELLS, known_cells_part, parquet_bytes, published_part, rounded
+from margrave.reconstruct.published import publishable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from margrave.publish.release import Release
+
+MOST_TABLES = 1000
+MOST_ROWS = 1 << 21
+"""A release of more tables, or of more cells and measured numbers together, is laid out as a large one."""
+PART_ROWS = 1 << 20
+"""Rows after which a new file is begun."""
+MEASUREMENTS, EXACT, TABLES = "measurements", "exact", "tables"
+CONTENTS, VALUES = "contents.parquet", "values.parquet"
+
+_GROUP_ROWS = 1 << 17
+_REPEATED = frozenset({"measurement", "table_number", "std_error", "half_width", "variance"})
+"""Columns that say the same in many rows, which a dictionary keeps once."""
+
+
+def is_large(plan: Plan) -> bool:
+    """Whether a release by this plan is too large to have a file, and text, for each of its tables."""
+    margins = plan.spec.margins
+    if len(margins) > MOST_TABLES:
+        return True
+    numbers = sum(one.query.outputs(plan.domain) for one in plan.measurements)
+    return numbers + sum(map(plan.spec.domain.cells, margins)) > MOST_ROWS
+
+
+def bundle_bytes(plan: Plan) -> int:
+    """The most that the numbers of a large release take on disk, about."""
+    numbers, _, cells = map(sum, _sizes(plan).values())
+    # Beside each published count stand its unbiased estimate and two error bars, which differ from cell to cell.
+    published = 4 if publishable(plan) is None else 1
+    return 8 * (numbers + published * cells)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Blocks of rows (the cells of each table, the outputs of each measurement) spread over numbered files.
+
+    ``sizes`` are the rows of each block; ``starts`` is the first block of each file, counted from 0.
+    """
+
+    folder: str
+    sizes: tuple[int, ...]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, folder: str, sizes: Sequence[int]) -> Parts:
+        """A new file is begun when the one before has enough rows."""
+        starts, rows = [], PART_ROWS
+        for block, size in enumerate(sizes):
+            if rows >= PART_ROWS:
+                starts.append(block)
+                rows = 0
+            rows += size
+        return cls(folder, tuple(sizes), tuple(starts))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def _before(self) -> list[int]:
+        return list(accumulate(self.sizes, initial=0))
+
+    def rows(self, block: int) -> slice:
+        """Where the rows of a block are in its file."""
+        first = self._before[self.starts[self.part(block)]]
+        return slice(self._before[block] - first, self._before[block + 1] - first)
+
+    def name(self, part: int) -> str:
+        """The name of a file."""
+        return f"{self.folder}/{part + 1:04}.parquet"
+
+    def part(self, block: int) -> int:
+        """The file that a block is in."""
+        return bisect_right(self.starts, block) - 1
+
+    def blocks(self, part: int) -> range:
+        """The blocks of a file."""
+        return range(self.starts[part], (*self.starts, len(self.sizes))[part + 1])
+
+    def ends(self, part: int) -> tuple[int, int]:
+        """The first block of a file, and the last: the one that made it full."""
+        return self.blocks(part).start, self.blocks(part).stop - 1
+
+    def frame(self, part: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """For each row of a file, the number of its block (from 1) and its own number in the block (from 0)."""
+        blocks = self.blocks(part)
+        sizes = self.sizes[blocks.start : blocks.stop]
+        numbers = np.repeat(np.arange(blocks.start + 1, blocks.stop + 1, dtype=np.int32), sizes)
+        return numbers, np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a large release that hold numbers."""
+
+    measurements: Parts
+    exact: Parts
+    tables: Parts
+
+    @classmethod
+    def of(cls, plan: Plan) -> Layout:
+        """The layout that is written."""
+        return cls(*(Parts.of(folder, sizes) for folder, sizes in _sizes(plan).items()))
+
+    @classmethod
+    def stated(cls, plan: Plan, starts: dict[str, Sequence[int]]) -> Layout:
+        """The layout that `release.json` states by the number of the first block of each file; ValueError if none."""
+        found = []
+        for folder, sizes in _sizes(plan).items():
+            numbers = [int(number) - 1 for number in starts[folder]]
+            first = numbers[:1] == [0] if sizes else not numbers
+            if not first or sorted(set(numbers)) != numbers or any(number >= len(sizes) for number in numbers):
+                raise ValueError
+            found.append(Parts(folder, sizes, tuple(numbers)))
+            if any(sum(sizes[slice(*found[-1].ends(part))]) > 2 * PART_ROWS for part in range(len(numbers))):
+                raise ValueError
+        return cls(*found)
+
+    def as_dict(self) -> dict[str, list[int]]:
+        """The number of the first measurement or table of each file, counted from 1."""
+        return {one.folder: [start + 1 for start in one.starts] for one in (self.measurements, self.exact, self.tables)}
+
+    @property
+    def files(self) -> int:
+        """How many files have numbers."""
+        return len(self.measurements) + len(self.exact) + len(self.tables)
+
+
+def _sizes(plan: Plan) -> dict[str, tuple[int, ...]]:
+    return {
+        MEASUREMENTS: tuple(one.query.outputs(plan.domain) for one in plan.measurements),
+        EXACT: tuple(map(plan.domain.cells, plan.exact)),
+        TABLES: tuple(map(plan.spec.domain.cells, plan.spec.margins)),
+    }
+
+
+def large_parts(release: Release) -> Iterator[tuple[str, bytes]]:
+    """Every file of a large release that holds numbers, by name, each made when its turn comes."""
+    layout = Layout.of(release.plan)
+    for part in range(len(layout.measurements)):
+        yield layout.measurements.name(part), narrow_bytes(measurements_part(release, layout.measurements, part))
+    for part in range(len(layout.exact)):
+        yield layout.exact.name(part), narrow_bytes(exact_part(release, layout.exact, part))
+    if release.plan.cells:
+        yield f"{CELLS}.parquet", parquet_bytes(known_cells_part(release))
+    yield CONTENTS, parquet_bytes(contents_part(release.plan, layout.tables))
+    yield VALUES, parquet_bytes(values_part(release.domain))
+    for part in range(len(layout.tables)):
+        yield layout.tables.name(part), narrow_bytes(tables_part(release, layout.tables, part))
+    if release.publication is not None:
+        stem, table = published_part(release, release.publication)
+        yield f"{stem}.parquet", parquet_bytes(table)
+
+
+def measurements_part(release: Release, parts: Parts, part: int) -> pa.Table:
+    """Some of the noisy whole numbers: of which measurement, and which output of it, both as in `release.json`."""
+    answers = release.measured.answers
+    values = np.concatenate([answers[block].outputs.ravel() for block in parts.blocks(part)])
+    return _narrow(("measurement", "output"), parts.frame(part), {"value": values})
+
+
+def exact_part(release: Release, parts: Parts, part: int) -> pa.Table:
+    """Some of the tables that are published without noise."""
+    margins = [release.plan.exact[block] for block in parts.blocks(part)]
+    counts = np.concatenate([release.measured.exact[margin].ravel() for margin in margins])
+    return _narrow(("table_number", "cell"), parts.frame(part), {"count": counts})
+
+
+def tables_part(release: Release, parts: Parts, part: int) -> pa.Table:
+    """Some of the wanted tables. Where counts are not the unbiased estimates, these stand beside them."""
+    names = ["count", "std_error", "half_width", *(["unbiased", "variance"] if release.publication is not None else [])]
+    found = [release.numbers(margin) for margin in margins_of(release.plan, parts, part)]
+    columns = {name: rounded(np.concatenate([one[name] for one in found])) for name in names}
+    return _narrow(("table_number", "cell"), parts.frame(part), columns)
+
+
+def contents_part(plan: Plan, parts: Parts) -> pa.Table:
+    """Which attributes each table has, how a cell's number is made of their codes, and the file that it is in."""
+    import pyarrow as pa
+
+    domain, margins = plan.spec.domain, plan.spec.margins
+    shapes = [domain.shape(margin) for margin in margins]
+    strides = [tuple(prod(shape[axis + 1 :]) for axis in range(len(shape))) for shape in shapes]
+    return pa.table(
+        {
+            "table_number": pa.array(range(1, len(margins) + 1), pa.int32()),
+            "attributes": pa.array(margins, pa.list_(pa.string())),
+            "sizes": pa.array(shapes, pa.list_(pa.int32())),
+            "strides": pa.array(strides, pa.list_(pa.int32())),
+            "cells": pa.array(parts.sizes, pa.int32()),
+            "file": pa.array([parts.name(parts.part(block)) for block in range(len(margins))], pa.string()),
+        }
+    )
+
+
+def values_part(domain: Domain) -> pa.Table:
+    """The value that each code of each attribute stands for, counted from 0."""
+    import pyarrow as pa
+
+    rows = [(one.name, code, value) for one in domain for code, value in enumerate(one.values)]
+    names, codes, values = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "attribute": pa.array(names, pa.string()),
+            "code": pa.array(codes, pa.int32()),
+            "value": pa.array(values, pa.string()),
+        }
+    )
+
+
+def margins_of(plan: Plan, parts: Parts, part: int) -> list[Margin]:
+    """The wanted tables of a file."""
+    return [plan.spec.margins[block] for block in parts.blocks(part)]
+
+
+def alike(plan: Plan, blocks: Iterable[int]) -> Iterator[list[int]]:
+    """Runs of wanted tables that have the same shape, by their numbers from 0."""
+    for _, run in groupby(blocks, lambda block: plan.spec.domain.shape(plan.spec.margins[block])):
+        yield list(run)
+
+
+def _narrow(
+    names: tuple[str, str], frame: tuple[NDArray[np.int32], NDArray[np.int32]], numbers: dict[str, NDArray[Any]]
+) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(
+        {**dict(zip(names, map(pa.array, frame), strict=True)), **{n: pa.array(v) for n, v in numbers.items()}}
+    )
+
+
+def narrow_bytes(table: pa.Table) -> bytes:
+    """A file of narrow rows: columns in the encodings that suit them, in groups that a reader can skip."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    encodings = {
+        one.name: "DELTA_BINARY_PACKED" if pa.types.is_integer(one.type) else "BYTE_STREAM_SPLIT"
+        for one in table.schema
+        if one.name not in _REPEATED
+    }
+    sink = pa.BufferOutputStream()
+    parquet.write_table(
+        table,
+        sink,
+        row_group_size=_GROUP_ROWS,
+        compression="snappy",
+        version="2.6",
+        use_dictionary=[name for name in table.column_names if name in _REPEATED],
+        column_encoding=encodings,
+        store_schema=False,
+        write_page_checksum=True,
+    )
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

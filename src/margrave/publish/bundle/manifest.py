@@ -1,0 +1,392 @@
+"""What `release.json` says: plans, measurements and guarantees as JSON, exact in both directions.
+
+Numbers that carry privacy are written as texts, which no reader of JSON can round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from typing import Any
+
+from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.query import Query
+from margrave.budget.events import Disclosure, Measurement, Protection
+from margrave.budget.units import exact_number, exact_text
+from margrave.errors import BundleError, MargraveError, SpecError
+from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.forms import Forms
+from margrave.publish.bundle.json_text import parse
+from margrave.publish.bundle.large import MOST_ROWS, Layout
+from margrave.spec.spec import Spec
+from margrave.version import __version__
+
+FORMAT = "margrave-release"
+VERSION = 2
+"""The newest version of the format: that of large releases. All others are written in version 1."""
+NOT_PRIVATE = (
+    "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
+    "again and see the exact counts. Use it for experiments only; never publish it."
+)
+COMPOSITION = "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
+MOST_CELLS = 1 << 28
+_NAME = "release.json"
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """The length of a file in bytes, and its SHA-256 in hexadecimal digits."""
+
+    length: int
+    sha256: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Checksum:
+        return cls(len(content), sha256(content).hexdigest())
+
+    @classmethod
+    def of_pieces(cls, pieces: Iterable[bytes]) -> Checksum:
+        """The checksum of pieces put together, of which only one is held."""
+        found, length = sha256(), 0
+        for piece in pieces:
+            found.update(piece)
+            length += len(piece)
+        return cls(length, found.hexdigest())
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `release.json` says, checked and turned into values.
+
+    ``stated`` is its guarantee as it stands there, ``forms`` the forms of words, report and error bars, ``layout`` how
+    the numbers of a large release are spread over files.
+    """
+
+    plan: Plan
+    private: bool
+    created: str | None
+    software: str
+    files: Mapping[str, Checksum]
+    stated: Mapping[str, Any]
+    forms: Forms
+    ledger: Mapping[str, Any] | None = None
+    published: Mapping[str, Any] | None = None
+    layout: Layout | None = None
+
+    @cached_property
+    def longest_file(self) -> int:
+        """The most bytes that a file of numbers can have: all numbers, each beside the values of all attributes."""
+        plan = self.plan
+        rows = _numbers(plan) + (0 if self.published is None else self.published["rows"])
+        texts = (text for one in plan.spec.domain for text in (one.name, *one.values))
+        width = 32 + 2 * max(len(text.encode()) for text in texts)
+        return min(MOST_SPARE + rows * (len(plan.spec.domain) + 8) * width, MOST_BYTES)
+
+
+def software() -> str:
+    """The Margrave that runs, as bundles name it."""
+    return f"margrave {__version__}"
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What `release.json` says of how a bundle was written, and when, rather than of the release in it."""
+
+    software: str
+    forms: Forms
+    created: str | None
+    files: Mapping[str, Checksum]
+    layout: Layout | None
+
+
+def manifest_json(
+    plan: Plan,
+    private: bool,
+    writing: Writing,
+    tables: Sequence[Mapping[str, Any]],
+    ledger: Mapping[str, Any] | None = None,
+    published: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What `release.json` says. That of a large release, which has a layout, does not list its tables."""
+    created, layout = writing.created, writing.layout
+    number = 1 if layout is None else VERSION
+    found: dict[str, Any] = {"format": FORMAT, "version": number, "software": writing.software}
+    found["forms"] = writing.forms.as_dict()
+    if plan.spec.title:
+        found["title"] = plan.spec.title
+    found["private"] = private
+    if not private:
+        found["warning"] = NOT_PRIVATE
+    if created is not None:
+        found["created"] = created
+    if ledger is not None:
+        found["ledger"] = dict(ledger)
+    found |= {
+        "guarantee": guarantee_json(plan),
+        "composition": composition(ledger),
+        "spec": plan.spec.public_dict(),
+        "plan": plan_json(plan),
+        "events": [measurement_json(one) for one in plan.measurements],
+        **({"disclosed": [disclosure_json(one) for one in plan.disclosures]} if plan.disclosures else {}),
+        "published": None if published is None else dict(published),
+        **({"tables": list(tables)} if layout is None else {"parts": layout.as_dict()}),
+        "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in writing.files.items()},
+    }
+    return found
+
+
+def sealed(found: Mapping[str, Any]) -> bytes:
+    """The content of `release.json`: what it says, and the digest of that."""
+    return _canonical({**found, "digest": _digest(found)})
+
+
+def read_manifest(content: bytes) -> Manifest:
+    """The inverse of `manifest_json` and `sealed`. Unknown formats and versions are refused, and so is any change."""
+    found = parsed(content)
+    _check_number(found["version"])
+    digest = found.pop("digest", None)
+    if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
+        raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
+    try:
+        spec = Spec.from_dict(found["spec"])
+        created = found.get("created")
+        plan = plan_from_json(spec, found["plan"], found["events"], large=found["version"] != 1)
+        return Manifest(
+            plan=plan,
+            private=_is(found["private"], bool),
+            created=None if created is None else _is(created, str),
+            software=_is(found["software"], str),
+            files={name: _checksum(one) for name, one in found["files"].items()},
+            stated=_is(found["guarantee"], dict),
+            forms=Forms(**_is(found.get("forms", {}), dict)),
+            ledger=_ledger(found.get("ledger")),
+            published=_published(found["published"]),
+            layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
+        )
+    except BundleError:
+        raise
+    except SpecError as error:
+        raise BundleError(f"{_NAME} contradicts itself: {error.problems[0]}") from None
+    except MargraveError as error:
+        raise BundleError(f"{_NAME} contradicts itself: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+        raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
+
+
+def parsed(content: bytes) -> dict[str, Any]:
+    """The JSON object, once it is known to be that of a release."""
+    found = parse(content, _NAME)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BundleError(f"{_NAME} is not that of a Margrave release")
+    number = found.get("version")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise BundleError(f"{_NAME} does not say which version of the format it has")
+    return found
+
+
+def check_version(content: bytes) -> None:
+    """Refuse a release of a newer format version; what is not readable at all is left to others to report."""
+    try:
+        number = parsed(content)["version"]
+    except BundleError:
+        return
+    _check_number(number)
+
+
+def _check_number(number: int) -> None:
+    if number > VERSION:
+        raise BundleError(
+            f"the release has format version {number} and this Margrave reads up to {VERSION}: use a newer Margrave"
+        )
+
+
+def _is(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+def composition(ledger: Mapping[str, Any] | None) -> str:
+    """What is known of other releases from the same data."""
+    if ledger is None:
+        return COMPOSITION
+    return (
+        f"Tracked: this release is part of what the ledger {ledger['id']} counts for the data set {ledger['dataset']}, "
+        f"charged by entry {ledger['entry']}. Its public statement says what all of it costs together."
+    )
+
+
+def _ledger(value: Any) -> Mapping[str, Any] | None:
+    """Where the release was charged, as `Release.ledger` holds it."""
+    if value is None:
+        return None
+    kinds = {"id": str, "dataset": str, "entry": int, "hash": str, "time": str}
+    if _is(value, dict).keys() != kinds.keys():
+        raise TypeError
+    return {name: _is(value[name], kind) for name, kind in kinds.items()}
+
+
+def _published(value: Any) -> Mapping[str, Any] | None:
+    """How the published table was made, of which only the number of its rows is looked at here."""
+    if value is not None and not 0 <= _is(_is(value, dict)["rows"], int) <= MOST_RECORDS:
+        raise BundleError(f"{_NAME} announces {value['rows']} rows of microdata: up to {MOST_RECORDS} can be read")
+    found: Mapping[str, Any] | None = value
+    return found
+
+
+def _checksum(value: Mapping[str, Any]) -> Checksum:
+    return Checksum(_is(value["bytes"], int), _is(value["sha256"], str))
+
+
+def _canonical(value: Mapping[str, Any]) -> bytes:
+    """One text for one value, in the order it was built."""
+    try:
+        large = value["version"] != 1
+        return ((_lines(value) if large else json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode()
+    except UnicodeEncodeError:
+        raise BundleError("a name or a value holds half a character, which is no text: no bundle can hold it") from None
+    except RecursionError:
+        raise BundleError(f"{_NAME} has lists or objects too deep in one another") from None
+
+
+def _lines(value: Mapping[str, Any]) -> str:
+    """A line for each entry and for each measurement: a hundred thousand of them are written and read in a second."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    events = ",\n".join(map(encode, value["events"]))
+    texts = (f"[\n{events}\n]" if name == "events" else encode(entry) for name, entry in value.items())
+    return "{\n" + ",\n".join(f"{encode(name)}: {text}" for name, text in zip(value, texts, strict=True)) + "\n}"
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    return sha256(_canonical(value)).hexdigest()
+
+
+def guarantee_json(plan: Plan) -> dict[str, Any]:
+    """What a release by this plan guarantees, in numbers and in words. All of it follows from the events."""
+    guarantee, counted = plan.promise, plan.protection.counted
+    return {
+        "cost": plan.cost.as_dict(),
+        "guarantee": plan.guarantee.as_dict(),
+        "groups": {str(size): budget.as_dict() for size, budget in guarantee.groups.items()},
+        "neighbours": plan.protection.neighbours,
+        "unit": {"records": plan.protection.records, "words": guarantee.unit, **({"counted": True} if counted else {})},
+        "words": list(guarantee.words()),
+    }
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """What a plan is beside its spec and its measurements."""
+    protection = plan.protection
+    return {
+        "strategy": plan.strategy,
+        "encoding": None if plan.encoding is None else "binary",
+        "exact": [list(margin) for margin in plan.exact],
+        "protection": {
+            "neighbours": protection.neighbours,
+            "sensitive": list(protection.sensitive),
+            "records_per_unit": protection.records,
+            **({"counted": True} if protection.counted else {}),
+        },
+    }
+
+
+def plan_from_json(
+    spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]], *, large: bool = True
+) -> Plan:
+    """The inverse of `plan_json`, checked against its spec; ``large`` if it may be that of a large release."""
+    encoding = {None: None, "binary": BinaryEncoding(spec.domain)}[value["encoding"]]
+    protection = value["protection"]
+    plan = Plan(
+        spec=spec,
+        strategy=_is(value["strategy"], str),
+        measurements=tuple(map(measurement_from_json, _is(events, list))),
+        protection=Protection(
+            protection["neighbours"],
+            tuple(_is(name, str) for name in _is(protection["sensitive"], list)),
+            _is(protection["records_per_unit"], int),
+            _is(protection.get("counted", False), bool),
+        ),
+        exact=tuple(tuple(_is(name, str) for name in _is(margin, list)) for margin in value["exact"]),
+        encoding=encoding,
+    )
+    _check_plan(plan, large)
+    return plan
+
+
+def _numbers(plan: Plan) -> int:
+    """All measured numbers, and the cells of all tables, exact and wanted."""
+    measured = sum(one.query.outputs(plan.domain) for one in plan.measurements)
+    return measured + sum(map(plan.domain.cells, plan.exact)) + sum(map(plan.spec.domain.cells, plan.spec.margins))
+
+
+def _check_plan(plan: Plan, large: bool) -> None:
+    if not plan.measurements:
+        raise BundleError("the release has no measurements")
+    for margin in (*plan.counted, plan.protection.sensitive):
+        if margin != plan.domain.margin(margin):
+            raise BundleError(f"the attributes {', '.join(margin)} are not in the order of the spec")
+    sizes = [plan.domain.cells(margin) for margin in plan.counted]
+    sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]
+    if max(sizes) > MOST_CELLS:
+        raise BundleError("the release has a table that is too large to be read")
+    if not large and _numbers(plan) > 4 * MOST_ROWS:
+        raise BundleError("the release is too large for version 1 of the format")
+    if len({type(one.noise) for one in plan.measurements}) > 1:
+        raise BundleError("the release mixes two kinds of noise, which none does")
+    for one in plan.measurements:
+        one.query.shape(plan.domain)
+
+
+def disclosure_json(disclosure: Disclosure) -> dict[str, Any]:
+    """Counts that are published exactly and without protection: which, and where they come from."""
+    found: dict[str, Any] = {"margin": list(disclosure.margin)}
+    if disclosure.cell is not None:
+        found["cell"] = list(disclosure.cell)
+    return found | {"exact": True, "protected": False, "source": "spec" if disclosure.given else "data"}
+
+
+def measurement_json(measurement: Measurement) -> dict[str, Any]:
+    """One measurement: its margin, how its attributes are seen, and its noise."""
+    query, noise = measurement.query, measurement.noise
+    found: dict[str, Any] = {"margin": list(query.margin)}
+    if query.contrast:
+        found["contrast"] = list(query.contrast)
+    if query.residual:
+        found["residual"] = list(query.residual)
+    return found | {"noise": noise_json(noise)}
+
+
+def noise_json(noise: DiscreteLaplace | DiscreteGaussian) -> dict[str, str]:
+    """A kind of noise and its parameter."""
+    if isinstance(noise, DiscreteLaplace):
+        return {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
+    return {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
+
+
+def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
+    """The inverse of `measurement_json`."""
+    try:
+        parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
+        noise = value["noise"]
+        if noise["kind"] == "discrete-laplace":
+            return Measurement(Query(*parts), _laplace(noise["scale"]))
+        if noise["kind"] == "discrete-gaussian":
+            return Measurement(Query(*parts), _gaussian(noise["sigma_squared"]))
+    except (KeyError, TypeError, AttributeError, MargraveError):
+        pass
+    raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
+
+
+@lru_cache(maxsize=4096)
+def _laplace(scale: str) -> DiscreteLaplace:
+    return DiscreteLaplace(exact_number(scale))
+
+
+@lru_cache(maxsize=4096)
+def _gaussian(sigma_squared: str) -> DiscreteGaussian:
+    return DiscreteGaussian(exact_number(sigma_squared))

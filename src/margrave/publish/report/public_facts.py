@@ -1,0 +1,78 @@
+"""The public facts of a release: their values, and what these reveal without anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from margrave.algebra.domain import Margin
+from margrave.algebra.residual import Array
+from margrave.facts.bounds import CellBounds
+from margrave.facts.declared import public_facts
+from margrave.facts.facts import KnownCell, margin_name
+from margrave.planning.effect import bounds_of, fact_words, revealed
+from margrave.publish.report.html import details, paragraph, section, table
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
+
+_MOST_ROWS = 250
+
+
+def fact_values(release: Release) -> dict[Margin | KnownCell, Array | int]:
+    """The exact counts of every public fact."""
+    plan, found = release.plan, dict[Margin | KnownCell, Array | int]()
+    domain, encoding = plan.spec.domain, plan.encoding
+    for fact in public_facts(plan.spec):
+        if fact.cell is None:
+            found[fact.margin] = np.rint(release.unbiased(fact.margin)).astype(np.int64)
+            continue
+        pairs = [(name, domain[name].code(value)) for name, value in zip(fact.margin, fact.cell, strict=True)]
+        margin = tuple(name for name, _ in pairs if domain[name].size > 1)
+        codes = tuple(code for name, code in pairs if domain[name].size > 1)
+        known = (margin, codes) if encoding is None else (encoding.margin(margin), encoding.cell(margin, codes))
+        counted = release.measured.cells.get(known)
+        found[fact.margin, fact.cell] = round(float(release.unbiased(margin)[codes])) if counted is None else counted
+    return found
+
+
+def fact_bounds(release: Release) -> CellBounds | None:
+    """The least and the largest count that each cell over the facts' attributes can have, given the facts alone."""
+    return bounds_of(release.plan.spec, fact_values(release)) if release.plan.spec.public else None
+
+
+def facts_section(release: Release) -> str:
+    """The part of the report about public facts; empty without any."""
+    plan = release.plan
+    if not plan.spec.public:
+        return ""
+    said = (
+        "Some counts here are exact, because they are public: no noise was added to them, and nothing protects them. "
+        "All tables, and the records, agree with them."
+    )
+    warnings = [f"Warning: {text}." for text in revealed(plan.spec, fact_values(release))]
+    return section(
+        "facts",
+        "What is public already",
+        paragraph(said),
+        *map(paragraph, fact_words(plan)),
+        *(paragraph(text, "note") for text in warnings),
+        _bounds(release),
+    )
+
+
+def _bounds(release: Release) -> str:
+    bounds = fact_bounds(release)
+    if bounds is None:
+        return ""
+    domain = release.domain
+    rows = []
+    for place, (low, high) in enumerate(zip(bounds.low.ravel(), bounds.high.ravel(), strict=True)):
+        codes = np.unravel_index(place, domain.shape(bounds.margin)) if bounds.margin else ()
+        values = [domain[name].values[int(code)] for name, code in zip(bounds.margin, codes, strict=True)]
+        rows.append((*values, str(low), str(high)))
+    title = f"What the public facts alone say about {margin_name(bounds.margin)}"
+    more = paragraph(f"The first {_MOST_ROWS} of {len(rows)} cells.", "note") if len(rows) > _MOST_ROWS else ""
+    shown = table((*bounds.margin, "at least", "at most"), rows[:_MOST_ROWS], texts=len(bounds.margin))
+    return details(title, shown + more)

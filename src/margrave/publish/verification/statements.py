@@ -1,0 +1,259 @@
+"""What a bundle says beside its tables, compared with what follows: `release.json`, the report, simulated error bars.
+
+Whatever has a form that this Margrave writes (`bundle.forms`) must be as it would write it. What has another
+form may still agree; where it does not, that is said and is no failure. The version of the software that a bundle names
+decides nothing: anybody can write another one there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from margrave.algebra.domain import Margin
+from margrave.errors import VerificationError
+from margrave.planning.describe import name_of
+from margrave.publish.bundle.bundle import MANIFEST, REPORT, Bundle, checked, manifest_of
+from margrave.publish.bundle.forms import FORMS
+from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, parsed
+from margrave.publish.bundle.parts import table_stems
+from margrave.publish.bundle.reading import Files
+from margrave.publish.release import Bars, Release
+from margrave.publish.report.page import report_html
+from margrave.reconstruct.bars import too_small
+from margrave.reconstruct.nonnegative.choice import METHODS, TRIMMED
+from margrave.spec.choices import STRATEGIES
+from margrave.spec.spec import possible_mask
+
+BAR_SHARE, BAR_LEAST = 0.02, 0.05
+"""How far a simulated error bar may be from the stated one: a part of it, and of a record. The same software gives the
+same bars; another version of numpy, or another processor, may round some simulated count to the other side.
+"""
+
+Step = Callable[[], None]
+Path = tuple[str | int, ...]
+
+_WORDS: tuple[Path, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
+_BUDGETS: tuple[Path, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
+"""Compared as numbers, elsewhere."""
+_SOFTWARE = re.compile(r"margrave [0-9A-Za-z.+!-]{1,64}")
+_ABSENT = object()
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A part of a bundle that was not compared with what follows, and the reason."""
+
+    part: str
+    reason: str
+
+    @classmethod
+    def of_form(cls, part: str, manifest: Manifest) -> NotChecked:
+        """Of a part that has another form than this Margrave gives it."""
+        form, own = getattr(manifest.forms, part), getattr(FORMS, part)
+        return cls(part, f"made by {manifest.software} in form {form}, and this Margrave knows form {own}")
+
+    def __str__(self) -> str:
+        names = {"words": "the words", "report": "the report", "bars": "the simulated error bars"}
+        return f"Not checked: {names[self.part]}, {self.reason}."
+
+
+def check_statements(content: bytes, bundle: Bundle) -> Iterator[NotChecked]:
+    """Nothing else stands in `release.json` than what follows from the release."""
+    manifest = bundle.manifest
+    _check_made(manifest)
+    stated = parsed(content)
+    stated.pop("digest", None)
+    writing = Writing(manifest.software, manifest.forms, manifest.created, manifest.files, manifest.layout)
+    expected = manifest_of(_with_total(bundle.release, "forms" in stated), writing)
+    if "forms" not in stated:
+        _without_forms(expected)
+    other = manifest.forms.words != FORMS.words
+    words = False
+    for path, found, wanted in _differences(stated, expected, ()):
+        if any(path[: len(some)] == some for some in _BUDGETS):
+            continue
+        if not other or not any(path[: len(some)] == some for some in _WORDS):
+            raise VerificationError(f"{MANIFEST}: {_place(path)} {_said(found, wanted)}")
+        words = True
+    _check_methods(bundle.release)
+    if words:
+        yield NotChecked.of_form("words", manifest)
+
+
+def _check_made(manifest: Manifest) -> None:
+    """The names of the software and of the time, which follow from nothing, are at least such names."""
+    if _SOFTWARE.fullmatch(manifest.software) is None:
+        raise VerificationError(f"{MANIFEST}: software is {_short(manifest.software)}, not the name of a Margrave")
+    if manifest.created is None:
+        if manifest.private:
+            raise VerificationError(f"{MANIFEST}: created is missing")
+        return
+    if not manifest.private:
+        raise VerificationError(f"{MANIFEST}: created does not follow: a seeded release has no date")
+    try:
+        datetime.fromisoformat(manifest.created)
+    except ValueError:
+        raise VerificationError(f"{MANIFEST}: created is {_short(manifest.created)}, which is no time") from None
+    if manifest.ledger is not None and manifest.ledger["time"] != manifest.created:
+        raise VerificationError(f"{MANIFEST}: created is not the time at which the release was charged")
+
+
+def _with_total(release: Release, needed: bool) -> Release:
+    """The release with some bars for its total, so that nothing is simulated where none are stated."""
+    if not release.simulates or () in release.bars:
+        return release
+    if needed:
+        raise VerificationError(f"{MANIFEST}: published.bars is missing, though error bars are simulated")
+    return replace(release, bars={(): (np.zeros(1), np.zeros(1))})
+
+
+def _without_forms(expected: dict[str, Any]) -> None:
+    """What is not in bundles that state no forms."""
+    del expected["forms"]
+    if expected["published"] is not None:
+        del expected["published"]["bars"]
+
+
+def _check_methods(release: Release) -> None:
+    """What was measured and published is said to be done in a way that there is, and that the spec asks for."""
+    published, spec = release.publication, release.plan.spec
+    said: list[tuple[str, str, str, tuple[str, ...]]]
+    said = [("plan.strategy", release.plan.strategy, spec.strategy, (*STRATEGIES, "search"))]
+    if published is not None:
+        method = published.method.removesuffix(TRIMMED)
+        said.append(("published.method", method, spec.nonnegative, (*METHODS, "records")))
+        ways = ("controlled",) if published.method == "records" else (spec.rounding, "none")
+        said.append(("published.rounding", published.rounding, "auto", ways))
+    for place, found, asked, there in said:
+        if found == "auto" or found not in ((asked,) if asked != "auto" else there):
+            raise VerificationError(f"{MANIFEST}: {place} is {_short(found)}, which the spec does not ask for")
+
+
+def _differences(found: Any, wanted: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Every place where two JSON values differ, and what stands there."""
+    if type(found) is type(wanted) and found == wanted:
+        return
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in dict.fromkeys((*wanted, *found)):
+            yield from _differences(found.get(name, _ABSENT), wanted.get(name, _ABSENT), (*path, name))
+    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            yield from _differences(one, other, (*path, number))
+    else:
+        yield path, found, wanted
+
+
+def _place(path: Path) -> str:
+    """A place in JSON, such as ``guarantee.words[2]``."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{_plain(one)}" for one in path).removeprefix(".")
+
+
+def _plain(name: str) -> str:
+    return name if name.isprintable() else repr(name)
+
+
+def _said(found: Any, wanted: Any) -> str:
+    if wanted is _ABSENT:
+        return "does not follow from the release"
+    if found is _ABSENT:
+        return f"is missing, and follows from the release as {_short(wanted)}"
+    return f"is {_short(found)} and follows from the release as {_short(wanted)}"
+
+
+def _short(value: Any) -> str:
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def check_report(files: Files, bundle: Bundle) -> Iterator[NotChecked]:
+    """The report is the page that this Margrave would make, byte for byte."""
+    manifest = bundle.manifest
+    if manifest.forms.report != FORMS.report:
+        yield NotChecked.of_form("report", manifest)
+        return
+    expected = report_html(bundle.release, manifest.created, manifest.software).encode()
+    stated = manifest.files[REPORT]
+    if Checksum.of(expected) == stated:
+        return
+    # A page that is far longer need not be read to be another one.
+    if stated.length > 2 * len(expected) + (1 << 20):
+        raise VerificationError(f"{REPORT} has {stated.length} bytes; the one that follows has {len(expected)}")
+    pairs = zip(_lines(checked(files, manifest, REPORT)), _lines(expected), strict=False)
+    line = next((number for number, (one, other) in enumerate(pairs, 1) if one != other), None)
+    where = "at its end" if line is None else f"from line {line} on"
+    raise VerificationError(f"{REPORT} differs from the report that follows from the release, {where}")
+
+
+def _lines(content: bytes) -> Sequence[bytes]:
+    return content.split(b"\n")
+
+
+def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
+    """Simulated error bars are not impossibly small and, if each simulation may take a ``step``, as simulated again."""
+    release, manifest = bundle.release, bundle.manifest
+    if not release.simulates:
+        return
+    known = manifest.forms.bars == FORMS.bars
+    if known:
+        _check_least(release, manifest)
+    if step is None:
+        yield NotChecked("bars", "which take as long to simulate again as to make: add --bars to do so")
+        return
+    again = replace(release, bars={})
+    again.prepare(lambda done, total: step())
+    try:
+        _compare_bars(release, again, manifest)
+    except VerificationError:
+        if known:
+            raise
+        yield NotChecked.of_form("bars", manifest)
+
+
+def _margins(release: Release) -> Iterator[tuple[Margin, Bars]]:
+    """The stated bars of each table, and of the total, which may be no table of its own."""
+    for margin in dict.fromkeys((*release.plan.spec.margins, ())):
+        if margin in release.bars:
+            yield margin, release.bars[margin]
+
+
+def _check_least(release: Release, manifest: Manifest) -> None:
+    assert release.publication is not None
+    for margin, (errors, widths) in _margins(release):
+        uncertain = (possible_mask(release.plan.spec, margin) & ~release.plan.certain(margin)).ravel()
+        counts = np.asarray(release.published(margin), dtype=np.float64).ravel()
+        small = uncertain & too_small(counts, errors, widths, whole=release.publication.whole)
+        if small.any():
+            row = int(small.argmax())
+            raise VerificationError(
+                f"{_bar_place(release, manifest, margin, row)}: std_error {errors[row]:.6g} and half-width "
+                f"{widths[row]:.6g} are smaller than any that are simulated"
+            )
+
+
+def _compare_bars(release: Release, again: Release, manifest: Manifest) -> None:
+    for margin, stated in _margins(release):
+        for name, found, wanted in zip(("std_error", "half-width"), stated, again.error_bars(margin), strict=True):
+            apart = ~(np.abs(found - wanted) <= BAR_LEAST + BAR_SHARE * wanted)
+            if apart.any():
+                row = int(apart.argmax())
+                raise VerificationError(
+                    f"{_bar_place(release, manifest, margin, row)}: {name} is {found[row]:.6g} and simulated again "
+                    f"{wanted[row]:.6g}"
+                )
+
+
+def _bar_place(release: Release, manifest: Manifest, margin: Margin, row: int) -> str:
+    """Where the bars of a cell are stated."""
+    if margin not in release.plan.spec.margins:
+        return f"{MANIFEST}: published.bars.total"
+    if manifest.layout is None:
+        return f"{table_stems(release.plan)[margin]}.parquet, row {row + 1}"
+    tables, block = manifest.layout.tables, release.plan.spec.margins.index(margin)
+    return f"{tables.name(tables.part(block))}, table {block + 1} ({name_of(margin)}), cell {row}"

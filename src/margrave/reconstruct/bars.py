@@ -1,0 +1,168 @@
+"""Errors of what is published, by simulating the whole way from the noise to the published table.
+
+Non-negativity and rounding bring bias, so the error of the unbiased table no longer applies. Here the published table
+plays the truth: it is measured again with fresh noise, fitted, made non-negative and rounded, several times over, and
+what comes out is compared with what went in. No data is touched and no budget spent: only published numbers go in. The
+random numbers come from a seed that is published with the bars, so that anybody can simulate them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from margrave.algebra.domain import Margin
+from margrave.algebra.query import answer
+from margrave.algebra.table import Table
+from margrave.crossing import Answer, Measured
+from margrave.noise import Generator, sample_many
+from margrave.planning.limits import record_simulations, simulations
+from margrave.planning.plan import Plan
+from margrave.reconstruct.published import Published, publish
+from margrave.reconstruct.unbiased import Fit
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int | None], None]
+
+_LEAST = 0.25
+"""No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
+_ROUNDED = 1e-5
+"""Room for bars that were rounded before they were published."""
+_POOL = 8
+"""The fewest cells, near zero or away from it, whose errors are pooled apart."""
+
+
+def replicates(published: Published) -> int:
+    """How many simulations a table is worth: fewer where one takes long, none where they would take too long."""
+    if published.method == "records":
+        reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
+        return record_simulations(len(published.held.records()) * reads)
+    return simulations(published.domain.cells(), published.method)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Tables published from simulated measurements of ``truth``, a published table.
+
+    ``factor``: what the simulated errors are multiplied by. A published table is smoother than the truth, so that
+    simulations around it see too little of the bias; how much is estimated from the unbiased tables (see `_factor`).
+    """
+
+    truth: Published
+    again: tuple[Published, ...]
+    factor: float
+
+    def errors(self, margin: Margin) -> Floats:
+        """One row a simulation: published minus truth, for each cell of the margin."""
+        return _rows(self.again, margin) - self.truth.margin(margin).ravel()
+
+    def cell_errors(self, margin: Margin, level: float) -> tuple[Floats, Floats]:
+        """The root mean squared error of each cell, and the half-width that covers the truth at the given level.
+
+        Errors of alike cells are pooled for the quantile: a few simulations of many cells say more about the tails
+        than those of one cell. Each is in units of the root mean square of the *other* simulations of its cell, because
+        the error of the release itself is not among those that its bar is made of either: for normal errors this is
+        Student's t.
+        """
+        squares = (self.factor * self.errors(margin)) ** 2
+        others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
+        units = np.sqrt(squares / np.maximum(others, _LEAST**2))
+        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
+        near = self.truth.margin(margin).ravel() < 2 * size
+        quantiles = np.full(size.shape, np.quantile(units, level))
+        if min(near.sum(), (~near).sum()) >= _POOL:
+            quantiles[~near] = np.quantile(units[:, ~near], level)
+            quantiles[near] = np.quantile(units[:, near], level)
+        # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
+        quantiles[near] = np.maximum(quantiles[near], ndtri((1 + level) / 2))
+        widths = size * quantiles
+        if self.truth.whole:
+            # No noise can be so small that a published 0 excludes 1.
+            widths[near] = np.maximum(widths[near], 1.0)
+        return size, widths
+
+
+def too_small(counts: Floats, errors: Floats, widths: Floats, *, whole: bool) -> NDArray[np.bool_]:
+    """The cells whose 95 % bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
+    near = counts < 2 * errors
+    least = np.where(near, ndtri(0.975) * errors, 0.0)
+    if whole:
+        least = np.where(near, np.maximum(least, 1.0), least)
+    return np.asarray((errors < _LEAST) | (widths < least - _ROUNDED))
+
+
+def simulate(plan: Plan, fit: Fit, published: Published, seed: str, progress: Progress | None = None) -> Simulated:
+    """Publish again from simulated measurements of a published table, with noise from a seed that is no secret."""
+    generator = Generator.seeded(f"error bars {seed}")
+    count = replicates(published)
+    fits, again = [], []
+    for number in range(count):
+        fits.append(Fit(plan.accuracy, _measured_again(plan, published, generator)))
+        found = publish(plan, fits[-1], like=published)
+        assert found is not None
+        again.append(found)
+        if progress is not None:
+            progress(number + 1, count)
+    return Simulated(published, tuple(again), _factor(plan, fit, published, fits, again) if count else 1.0)
+
+
+def _factor(plan: Plan, fit: Fit, published: Published, fits: Sequence[Fit], again: Sequence[Published]) -> float:
+    """By how much the simulated errors are too small, never below 1.
+
+    With p published and u unbiased, E(p − t)² = E(p − u)² − Var u + 2 Cov(p, u) for whatever truth t. The first two
+    terms are known; the third comes from the simulations. Their mean over all cells of all wanted tables, against the
+    mean square of the simulated errors, says how much of the bias those miss.
+    """
+    risk = simulated = 0.0
+    for margin in plan.spec.margins:
+        unbiased = [_unbiased(plan, one, margin) for one in fits]
+        rows = _rows(again, margin)
+        centred = rows - rows.mean(axis=0)
+        covariance = (centred * np.array(unbiased)).sum(axis=0) / (len(fits) - 1)
+        apart = published.margin(margin).ravel() - _unbiased(plan, fit, margin)
+        risk += float((apart**2 + 2 * covariance).sum()) - apart.size * plan.mean_variance(margin)
+        simulated += float(((rows - published.margin(margin).ravel()) ** 2).mean(axis=0).sum())
+    return sqrt(max(1.0, risk / simulated)) if simulated > 0 else 1.0
+
+
+def _rows(tables: Sequence[Published], margin: Margin) -> Floats:
+    return np.array([one.margin(margin).ravel() for one in tables], dtype=np.float64)
+
+
+def _unbiased(plan: Plan, fit: Fit, margin: Margin) -> Floats:
+    counts = fit.margin(plan.measured_margin(margin))
+    return (counts if plan.encoding is None else plan.encoding.decode(margin, counts)).ravel()
+
+
+def _measured_again(plan: Plan, published: Published, generator: Generator) -> Measured:
+    requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
+    noises = dict(sample_many(requests, generator))
+    answers = []
+    for number, truth in enumerate(_answers(plan, published)):
+        noisy = np.rint(truth).astype(np.int64) + noises[number].reshape(truth.shape)
+        answers.append(Answer(plan.measurements[number], noisy))
+    exact = {margin: np.rint(_counts(plan, published, margin)).astype(np.int64) for margin in plan.exact}
+    cells = {(margin, codes): int(np.rint(_counts(plan, published, margin)[codes])) for margin, codes in plan.cells}
+    return Measured(tuple(answers), exact, private=False, cells=cells)
+
+
+def _answers(plan: Plan, published: Published) -> Iterator[NDArray[Any]]:
+    for measurement in plan.measurements:
+        yield answer(plan.domain, measurement.query, _counts(plan, published, measurement.query.margin))
+
+
+def _counts(plan: Plan, published: Published, margin: Margin) -> NDArray[Any]:
+    """The published counts of a margin of what is measured."""
+    if plan.encoding is None:
+        return published.margin(margin)
+    own = plan.counted_margin(margin)
+    whole = plan.encoding.margin(own)
+    encoded = plan.encoding.encode(own, published.margin(own))
+    counts: NDArray[Any] = Table(plan.domain.restrict(whole), whole, encoded).project(margin).counts
+    return counts

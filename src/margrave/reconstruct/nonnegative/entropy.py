@@ -1,0 +1,166 @@
+"""The least committed table: near the measurements, and otherwise near independence.
+
+    minimise ½ Σ_T ‖R_T(w) − R̂_T‖²/σ²_T + κ Σ w log(w/m)    over w ≥ 0 with the total kept
+
+where m is the product of the one-way tables. The optimum is a log-linear table with one effect for each measured
+residual, positive and smooth where nothing was measured. As κ falls, each optimum taking the place of m for the next,
+it goes from independence to the least-squares table; on the way, weak effects that are mostly noise are still small,
+and the wanted tables are at their best. Where to stop is decided by the estimated risk
+(:mod:`margrave.reconstruct.stein`).
+
+Each κ is solved in the dual, an unconstrained smooth problem with a variable θ_T for each measured coordinate,
+``w ∝ m·exp(−Fᵀθ/κ)``, by Newton steps whose linear systems are solved with conjugate gradients; F is the transform of
+:mod:`margrave.reconstruct.nonnegative.spectrum`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrave.algebra.domain import Margin
+from margrave.planning.limits import ENTROPY_CELLS
+from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
+from margrave.reconstruct.nonnegative.spectrum import Spectrum
+from margrave.reconstruct.stein import probes, risk_of
+
+_STAGES, _FALL, _PATIENCE = 24, 0.5, 2
+_NEWTON, _CONJUGATE = 8, 60
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """The chosen table, the κ it belongs to and its estimated sum of squared errors."""
+
+    table: Floats
+    kappa: float
+    risk: float
+
+
+def applies(estimates: Estimates) -> bool:
+    """Whether the table is small enough and not empty, and nothing but perhaps the total is exact."""
+    noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
+    return noisy and len(estimates.values) > 1 and estimates.domain.cells() <= ENTROPY_CELLS and estimates.total >= 1.0
+
+
+def entropy(
+    estimates: Estimates,
+    wanted: Sequence[Margin],
+    possible: Possible | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Entropy:
+    """Follow the path with falling κ, and beside it the paths of slightly moved estimates, until the risk rises."""
+    path = Path(estimates, possible)
+    tried = probes(estimates, wanted)
+    beside = [Path(probe.moved, possible) for probe in tried]
+    kappa = path.first_kappa()
+    best: Entropy | None = None
+    waited = 0
+    for _ in range(_STAGES):
+        table = path.solve(kappa)
+        risk = risk_of(tried, [table, *(other.solve(kappa) for other in beside)])
+        if progress is not None:
+            progress(risk)
+        if best is None or risk < best.risk:
+            best, waited = Entropy(table, kappa, risk), 0
+        else:
+            waited += 1
+        if waited >= _PATIENCE:
+            break
+        kappa *= _FALL
+    assert best is not None
+    return best
+
+
+class Path:
+    """The solution at the latest κ, from which the next is reached."""
+
+    def __init__(self, estimates: Estimates, possible: Possible | None = None) -> None:
+        spectrum = Spectrum.of(estimates, fix_total=True)
+        self._transform, self._total = spectrum.transform, max(estimates.total, 1e-9)
+        self._measured = spectrum.finite > 0
+        self._weights = spectrum.finite
+        self._variances = np.where(self._measured, 1.0 / np.where(self._measured, spectrum.finite, 1.0), 0.0)
+        self._centre = np.where(self._measured, spectrum.centre, 0.0)
+        start = np.log(estimates.independent())
+        self._start = start if possible is None else np.where(possible, start, -np.inf)
+        self._theta, self._kappa = np.zeros(start.shape), 1.0
+        self._latest: Floats | None = None
+
+    def first_kappa(self) -> float:
+        """A κ at which the optimum is close to independence."""
+        table = self._table(self._start)[0]
+        slope = self._transform.backward(self._weights * (self._transform.forward(table) - self._centre))
+        inside = slope[np.isfinite(self._start)]
+        return max(float((slope * table).sum()) / self._total - float(inside.min()), 1e-9) / 10
+
+    def solve(self, kappa: float) -> Floats:
+        """The optimum at a new κ, with the previous one in the place of m."""
+        if self._latest is not None:
+            self._start = self._start - self._transform.backward(self._theta) / self._kappa
+        self._theta, self._kappa = np.zeros_like(self._theta), kappa
+        value, table = self._dual(self._theta)
+        first = None
+        for _ in range(_NEWTON):
+            slope = np.where(
+                self._measured, self._variances * self._theta + self._centre - self._transform.forward(table), 0.0
+            )
+            size = float((self._weights * slope**2).sum())  # the squared step in units of the noise
+            first = first or size
+            if size <= 1e-4 * self._measured.sum() * min(1.0, first):
+                break
+            step = self._newton(slope, table)
+            value, table, moved = self._search(value, table, step, float((slope * step).sum()))
+            if not moved:
+                break
+        self._latest = table
+        return table
+
+    def _table(self, logs: Floats) -> tuple[Floats, float]:
+        """The table with these logarithms, scaled to the total; and log of what was divided by."""
+        highest = float(logs.max())
+        table = np.exp(logs - highest)
+        mass = float(table.sum())
+        return table * (self._total / mass), highest + float(np.log(mass))
+
+    def _dual(self, theta: Floats) -> tuple[float, Floats]:
+        """Minus the dual function, and the table that goes with θ."""
+        table, log_mass = self._table(self._start - self._transform.backward(theta) / self._kappa)
+        value = 0.5 * float((self._variances * theta**2).sum()) + float((theta * self._centre).sum())
+        return value + self._kappa * self._total * log_mass, table
+
+    def _newton(self, slope: Floats, table: Floats) -> Floats:
+        """The Newton step by conjugate gradients, to a tenth."""
+        scale = np.where(self._measured, 1.0 / (self._variances + self._total / table.size / self._kappa), 0.0)
+        step, left = np.zeros_like(slope), -slope
+        ahead = scale * left
+        direction, power = ahead, float((left * ahead).sum())
+        enough = 1e-2 * power
+        for _ in range(_CONJUGATE):
+            if power <= enough:
+                break
+            spread = table * self._transform.backward(direction)
+            spread -= table * (float(spread.sum()) / self._total)
+            turned = self._variances * direction + self._transform.forward(spread) / self._kappa
+            turned = np.where(self._measured, turned, 0.0)
+            length = power / float((direction * turned).sum())
+            step, left = step + length * direction, left - length * turned
+            ahead = scale * left
+            before, power = power, float((left * ahead).sum())
+            direction = ahead + (power / before) * direction
+        return step
+
+    def _search(self, value: float, table: Floats, step: Floats, slope: float) -> tuple[float, Floats, bool]:
+        """Go along the step, halving it until the dual improves."""
+        length = 1.0
+        while length > 1e-4:
+            theta = self._theta + length * step
+            new, found = self._dual(theta)
+            if new <= value + 1e-4 * length * slope:
+                self._theta = theta
+                return new, found, True
+            length /= 2
+        return value, table, False

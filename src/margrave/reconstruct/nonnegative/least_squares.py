@@ -1,0 +1,147 @@
+"""The nearest non-negative table in the metric of the known variances, with a certified gap.
+
+    minimise ½ Σ_T ‖R_T(w) − R̂_T‖² / σ²_T    over w ≥ 0, w = 0 where impossible, exact residuals and the total kept
+
+In the coordinates of `spectrum` the objective is diagonal, so the alternating direction
+method of multipliers has closed-form steps: weigh coordinates, clip cells. The multipliers s ≥ 0 of the cells give the
+lower bound ``−s·z − ½ Σ s²/λ`` (z the unconstrained optimum) once their unmeasured coordinates are removed and a
+constant is added to keep them non-negative; the gap is the distance of the objective from that bound. Half the squared
+distance from the optimum, in units of the noise, is at most the gap.
+
+Where unmeasured residuals leave many optima, the one reached from the product of the one-way tables is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
+from margrave.reconstruct.nonnegative.entropy import Path
+from margrave.reconstruct.nonnegative.entropy import applies as path_applies
+from margrave.reconstruct.nonnegative.spectrum import Spectrum
+
+_RELAXATION = 1.6
+_CHECK = 20
+_SMALL = 4096
+"""Up to this many cells the method is quick from any start; beyond, the entropic path leads near the optimum first."""
+_WORK = 100_000_000
+"""Cells times iterations, at most."""
+_STAGES = 10
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """A non-negative table, its misfit ½Σ‖R_T(w) − R̂_T‖²/σ²_T and how far at most that is above the optimum.
+
+    ``violation``: the largest error of an exactly known coordinate of the table, zero if only the total is exact.
+    """
+
+    table: Floats
+    misfit: float
+    gap: float
+    violation: float
+    iterations: int
+
+
+def least_squares(
+    estimates: Estimates,
+    possible: Possible | None = None,
+    *,
+    tolerance: float = 1e-5,
+    progress: Progress | None = None,
+) -> LeastSquares:
+    """Solve until the gap is below ``tolerance · max(1, misfit)``, or as far as the permitted work goes."""
+    spectrum, start = Spectrum.of(estimates, fix_total=True), _start(estimates, possible)
+    return solve(spectrum, estimates.total, start, possible, tolerance=tolerance, progress=progress)
+
+
+def solve(
+    spectrum: Spectrum,
+    total: float,
+    start: Floats,
+    possible: Possible | None = None,
+    *,
+    tolerance: float = 1e-5,
+    progress: Progress | None = None,
+) -> LeastSquares:
+    """`least_squares` for coordinates whose total is exact, from a table to start at."""
+    cells, allowed = start, np.ones(start.shape, dtype=bool) if possible is None else possible
+    slope = spectrum.slope(cells)
+    best = _certify(spectrum, allowed, total, cells, slope, 0)
+    if total == 0.0:  # only the empty table is left
+        return LeastSquares(best.table, best.misfit, 0.0, best.violation, 0)
+    penalty = _first_penalty(spectrum)
+    # On non-empty cells the slope is level at the optimum, and what it has beyond that elsewhere is the multiplier.
+    multipliers = np.where(allowed, -np.maximum(slope - float((slope * cells).sum()) / total, 0.0) / penalty, 0.0)
+    most = int(np.clip(_WORK // cells.size, 60, 4000))
+    for iteration in range(1, most + 1):
+        before = cells
+        smooth = _weigh(spectrum, cells - multipliers, penalty)
+        mixed = _RELAXATION * smooth + (1 - _RELAXATION) * before
+        cells = np.where(allowed, np.maximum(mixed + multipliers, 0.0), 0.0)
+        multipliers = multipliers + mixed - cells
+        if iteration % _CHECK == 0 or iteration == most:
+            best = _better(best, _certify(spectrum, allowed, total, cells, -penalty * multipliers, iteration))
+            if progress is not None:
+                progress(best.gap)
+            if best.gap <= tolerance * max(1.0, best.misfit) and best.violation <= tolerance:
+                break
+            change = _balance(smooth - cells, cells - before, iteration)
+            penalty, multipliers = penalty * change, multipliers / change
+    return best
+
+
+def _start(estimates: Estimates, possible: Possible | None) -> Floats:
+    """Independence, or for a large table the end of the path that leads from there towards the optimum."""
+    if estimates.domain.cells() > _SMALL and path_applies(estimates):
+        path = Path(estimates, possible)
+        kappa = path.first_kappa()
+        return [path.solve(kappa * 0.5**stage) for stage in range(_STAGES)][-1]
+    table = estimates.independent()
+    return table if possible is None else np.where(possible, table, 0.0)
+
+
+def _weigh(spectrum: Spectrum, table: Floats, penalty: float) -> Floats:
+    """The table that is best for the misfit plus ½·penalty times the squared distance from the given one."""
+    turned = spectrum.transform.forward(table)
+    weighed = (spectrum.finite * spectrum.centre + penalty * turned) / (spectrum.finite + penalty)
+    return spectrum.transform.backward(np.where(spectrum.exact, spectrum.centre, weighed))
+
+
+def _first_penalty(spectrum: Spectrum) -> float:
+    weights = spectrum.finite[spectrum.finite > 0]
+    return float(np.exp(np.log(weights).mean())) if weights.size else 1.0
+
+
+def _balance(primal: Floats, dual: Floats, iteration: int) -> float:
+    """How to change the penalty so that both residuals shrink together; ever more gently, so that it settles."""
+    most = 1.0 + 10.0 / (1.0 + iteration / (4.0 * _CHECK))
+    ratio = np.sqrt(float(np.linalg.norm(primal)) / max(float(np.linalg.norm(dual)), 1e-300))
+    return float(np.clip(ratio, 1 / most, most)) if np.isfinite(ratio) and ratio > 0 else 1.0
+
+
+def _certify(
+    spectrum: Spectrum, allowed: Possible, total: float, cells: Floats, pressure: Floats, iteration: int
+) -> LeastSquares:
+    """The non-negative table scaled to the total, with the bound that the multipliers ``pressure`` prove."""
+    mass = float(cells.sum())
+    table = cells * (total / mass) if mass > 0 else np.where(allowed, total / max(int(allowed.sum()), 1), 0.0)
+    coordinates = spectrum.transform.forward(table)
+    misfit = spectrum.misfit(coordinates)
+    measured = spectrum.weights > 0
+    turned = np.where(measured, spectrum.transform.forward(pressure), 0.0)
+    lowest = spectrum.transform.backward(turned)[allowed].min(initial=0.0)
+    # Adding a constant c to the multipliers costs c times the total, because the total is fixed.
+    bound = float((turned * spectrum.centre).sum()) - lowest * total
+    slack = spectrum.finite > 0
+    bound += 0.5 * float((turned[slack] ** 2 / spectrum.finite[slack]).sum())
+    return LeastSquares(table, misfit, misfit + bound, spectrum.violation(coordinates), iteration)
+
+
+def _better(old: LeastSquares, new: LeastSquares) -> LeastSquares:
+    """The table with the smaller misfit among the two that keep what is exact, with the best bound known."""
+    bound = max(old.misfit - old.gap, new.misfit - new.gap)
+    kept = new if new.misfit <= old.misfit or new.violation < old.violation else old
+    return LeastSquares(kept.table, kept.misfit, max(kept.misfit - bound, 0.0), kept.violation, new.iterations)

@@ -1,0 +1,103 @@
+"""A TOML document of the public side: its text, its values with exact decimals, and the lines of its problems."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from margrave.errors import Problem, SpecError, suggest
+from margrave.files.untrusted import MOST_DOTS, MOST_SPEC
+from margrave.spec.toml import line_of, locate
+
+_DATA = (".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb", ".gz")
+"""How the names of files end that hold data."""
+_KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
+_DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS}}}")
+
+
+def spec_text(path: Path) -> str:
+    """The text of a spec. A file of data is not opened in its place."""
+    if path.suffix.lower() in _DATA:
+        hint = f"a spec is a TOML file; 'margrave init {path} > spec.toml' drafts one from data"
+        raise SpecError([Problem("file", f"is data by its name, not a spec: {hint}")], str(path))
+    return public_text(path)
+
+
+def public_text(path: Path) -> str:
+    """The text of a public file."""
+
+    def fail(text: str, line: int | None = None) -> SpecError:
+        return SpecError([Problem("file", text, line)], str(path))
+
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise fail("is no ordinary file; a pipe or a device might never end")
+        with path.open("rb") as handle:
+            content = handle.read(MOST_SPEC + 1)
+    except IsADirectoryError:
+        raise fail("is a folder; name a spec file inside it") from None
+    except FileNotFoundError:
+        raise fail(f"no such file{suggest(path.name, _siblings(path))}") from None
+    except (OSError, ValueError) as error:
+        raise fail(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(content) > MOST_SPEC:
+        raise fail(f"is longer than {MOST_SPEC >> 20} MiB")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise fail("is not UTF-8 text; save it as UTF-8", line) from None
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return sorted(other.name for other in path.parent.iterdir() if other.suffix == ".toml")
+    except OSError:
+        return []
+
+
+def parse_text(text: str, source: str) -> dict[str, object]:
+    """The values of a document, its decimals exact; ``source`` names it in errors."""
+    if (dotted := _DOTTED.search(text)) is not None:
+        line = text.count("\n", 0, dotted.start()) + 1
+        raise SpecError([Problem("syntax", f"{MOST_DOTS} words are joined by dots", line)], source)
+    try:
+        return tomllib.loads(text, parse_float=_decimal)
+    except RecursionError:
+        raise SpecError([Problem("syntax", "lists or tables are nested too deeply")], source) from None
+    except ValueError as error:  # a syntax error, or a whole number of thousands of digits
+        raise SpecError([_syntax_problem(str(error))], source) from None
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond every limit
+        return Decimal("NaN")
+
+
+def _syntax_problem(message: str) -> Problem:
+    if "limit" in message and "digits" in message:
+        return Problem("syntax", "a whole number has thousands of digits")
+    match = re.search(r"\s*\(at line (\d+), column (\d+)\)$", message)
+    if match is None:
+        return Problem("syntax", message)
+    return Problem("syntax", f"{message[: match.start()]} (column {match[2]})", int(match[1]))
+
+
+def with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:
+    """The problems with their lines, in the order of the file."""
+    lines = locate(text)
+    placed = [replace(problem, line=line_of(problem.place, lines)) for problem in problems]
+    return sorted(placed, key=lambda problem: problem.line or 0)
+
+
+def located(source: str | None, base: Path | None) -> str | None:
+    """A path, glob or URL of a spec, with a relative path made relative to the folder ``base``."""
+    if source is None or base is None or "://" in source:
+        return source
+    return str(base / source)
