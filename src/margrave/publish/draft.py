@@ -9,6 +9,7 @@ from decimal import ROUND_FLOOR, Decimal, DecimalException, localcontext
 from margrave.crossing import ColumnProfile, Profile
 from margrave.spec.attributes import name_problem, plain_decimal
 from margrave.spec.codebook import Edge
+from margrave.spec.texts import text_problem, texts_problem
 from margrave.spec.toml import dump, key, quote
 
 _WARNING = """\
@@ -52,7 +53,7 @@ def draft_spec(profile: Profile) -> str:
 
 
 def _attribute_line(column: ColumnProfile) -> str:
-    if wrong := name_problem(column.name):
+    if wrong := name_problem(column.name) or text_problem(column.name):
         return f"# {key(column.name)}: left out: {wrong}"
     if column.kind == "identifier" or (column.kind in ("integers", "numbers") and _IDENTIFIER.search(column.name)):
         return f"# {key(column.name)}: left out: it looks like an identifier"
@@ -63,7 +64,8 @@ def _attribute_line(column: ColumnProfile) -> str:
         return f"# {key(column.name)}: left out: declare its values by hand"
     if column.has_missing:
         rule = {**rule, "missing": "missing"}
-    return f"{key(column.name)} = {dump(rule)}   {_MARK}"
+    odd = "" if texts_problem(column.values) is None else "; values that no file can hold are left out"
+    return f"{key(column.name)} = {dump(rule)}   {_MARK}{odd}"
 
 
 def _rule(column: ColumnProfile) -> dict[str, object] | None:
@@ -84,7 +86,8 @@ def _rule(column: ColumnProfile) -> dict[str, object] | None:
 
 
 def _categories(column: ColumnProfile) -> dict[str, object] | None:
-    values = [value for value in dict.fromkeys(column.values) if value.strip() and value != "*"]
+    held = (value for value in dict.fromkeys(column.values) if text_problem(value) is None)
+    values = [value for value in held if value.strip() and value != "*"]
     if not values:
         return None
     if set(values) <= {"true", "false"}:
