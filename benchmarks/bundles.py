@@ -33,10 +33,10 @@ def write(place: Path, attributes: int) -> None:
     from margrave.noise import Generator, sample_many
     from margrave.planning.planner import make_plan
     from margrave.publish.release import Release
-    from margrave.spec.codebook import Codebook, Entry, Range
+    from margrave.spec.codebook import Codebook, CodebookEntry, Range
     from margrave.spec.spec import Spec
 
-    entries = tuple(Entry(f"a{i}", Range(0, 9)) for i in range(attributes))
+    entries = tuple(CodebookEntry(f"a{i}", Range(0, 9)) for i in range(attributes))
     plan = make_plan(Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=3, nonnegative="none"))
     requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
     answers: dict[int, Answer] = {}

@@ -90,9 +90,11 @@ def margrave(path: str, **units: Any) -> int:
     """The sum of squared counts, by Margrave."""
     from margrave.measure.engines.count import count_margins
     from margrave.measure.sources.sources import open_source
-    from margrave.spec.codebook import Categories, Codebook, Entry
+    from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 
-    entries = [Entry(name, Categories(tuple(f"value {n}" for n in range(size)))) for name, (size, _) in COLUMNS.items()]
+    entries = [
+        CodebookEntry(name, Categories(tuple(f"value {n}" for n in range(size)))) for name, (size, _) in COLUMNS.items()
+    ]
     counts = count_margins(open_source(path), Codebook(tuple(entries)), MARGINS, **units)
     return sum(int((table * table).sum()) for table in counts.values())
 

@@ -30,7 +30,7 @@ import pandas as pd
 import margrave as mg
 from margrave.budget.units import PureDP
 from margrave.planning.plan import Plan
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
@@ -46,7 +46,9 @@ def spec_of(name: str, epsilon: Fraction) -> Spec:
     if name not in DRAWN:
         return replace(Spec.load(mg.examples.path(name)), budget=PureDP(epsilon))
     sizes, tables, _, _ = DRAWN[name]
-    entries = (Entry(one, Categories(tuple(str(value) for value in range(size)))) for one, size in sizes.items())
+    entries = (
+        CodebookEntry(one, Categories(tuple(str(value) for value in range(size)))) for one, size in sizes.items()
+    )
     return Spec(Codebook(tuple(entries)), PureDP(epsilon), tuple(Wanted(tuple(table)) for table in tables))
 
 

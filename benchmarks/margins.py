@@ -19,7 +19,7 @@ from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.planner import make_plan
 from margrave.publish.release import Release
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.spec import Spec
 
 MOMENT = 20
@@ -28,7 +28,7 @@ MOMENT = 20
 
 def one(attributes: int) -> dict[str, float]:
     """CPU seconds of each step, cells rebuilt, and peak memory."""
-    entries = tuple(Entry(f"a{i}", Range(0, 9)) for i in range(attributes))
+    entries = tuple(CodebookEntry(f"a{i}", Range(0, 9)) for i in range(attributes))
     spec = Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=3)
     start = time.process_time()
     plan = make_plan(spec)

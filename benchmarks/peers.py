@@ -35,7 +35,7 @@ import pandas as pd
 import margrave as mg
 from margrave.budget.units import ZCDP, PureDP
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
@@ -186,7 +186,7 @@ def bundled(name: str, unit: str, amount: Fraction) -> Task:
 def binary(path: Path, ways: int, unit: str, amount: Fraction) -> Task:
     records = pd.read_csv(path, dtype=str)
     records.columns = [f"a{place}" for place in range(len(records.columns))]
-    entries = tuple(Entry(name, Categories(("0", "1"))) for name in records.columns)
+    entries = tuple(CodebookEntry(name, Categories(("0", "1"))) for name in records.columns)
     wanted = tuple(Wanted(margin) for margin in combinations(records.columns, ways))
     return _task(Spec(Codebook(entries), PureDP(Fraction(1)), wanted), records, unit, amount)
 

@@ -14,7 +14,7 @@ import margrave as mg
 from machine import header, row
 from margrave.budget.units import PureDP
 from margrave.spec.choices import STRATEGIES
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
@@ -22,7 +22,7 @@ from margrave.spec.workload import Wanted
 def ten_binary() -> Spec:
     """All two-way tables of ten binary attributes."""
     names = "abcdefghij"
-    entries = tuple(Entry(name, Categories(("0", "1"))) for name in names)
+    entries = tuple(CodebookEntry(name, Categories(("0", "1"))) for name in names)
     return Spec(Codebook(entries), PureDP(Fraction(1)), tuple(Wanted(pair) for pair in combinations(names, 2)))
 
 

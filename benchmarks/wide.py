@@ -13,7 +13,7 @@ from fractions import Fraction
 from machine import header, peak, row
 from margrave.budget.units import ZCDP, PureDP
 from margrave.planning.planner import make_plan
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
@@ -35,7 +35,7 @@ NOISES = {"Laplace": PureDP(Fraction(1)), "Gaussian": ZCDP(Fraction(1, 2))}
 def measured(name: str, noise: str) -> str:
     """One row, in a process of its own."""
     sizes, tables, ways = CASES[name]
-    entries = tuple(Entry(f"a{i}", Categories(tuple(map(str, range(size))))) for i, size in enumerate(sizes))
+    entries = tuple(CodebookEntry(f"a{i}", Categories(tuple(map(str, range(size))))) for i, size in enumerate(sizes))
     wanted = tuple(Wanted(tuple(f"a{i}" for i in table)) for table in tables)
     spec = Spec(Codebook(entries), NOISES[noise], wanted, all_ways=ways)
     start = time.process_time()

@@ -7,7 +7,7 @@ import numpy as np
 
 from margrave.algebra.domain import Attribute, Domain
 from margrave.budget.units import PureDP
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
@@ -18,7 +18,7 @@ def domain_of(*sizes):
 
 def spec_of(sizes, tables, budget=None, **settings):
     """A spec over attributes a, b, c, … of the given sizes; tables are texts such as "ab"."""
-    entries = (Entry(chr(97 + i), Categories(tuple(str(v) for v in range(k)))) for i, k in enumerate(sizes))
+    entries = (CodebookEntry(chr(97 + i), Categories(tuple(str(v) for v in range(k)))) for i, k in enumerate(sizes))
     wanted = tuple(Wanted(tuple(table)) for table in tables)
     return Spec(Codebook(tuple(entries)), budget or PureDP(Fraction(1)), wanted, **settings)
 

@@ -18,7 +18,7 @@ from margrave.planning.checks import check_plan
 from margrave.planning.effect import fact_words, price_factor
 from margrave.planning.plan import protection_of
 from margrave.planning.planner import make_plan, without_facts
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.workload import PublicFact
 from tests.facts.oracle import all_moves
@@ -114,9 +114,9 @@ def test_notions_that_suppose_every_cell_possible_are_refused_with_structural_ze
 
 def test_determined_values_are_structural_zeros_too():
     entries = (
-        Entry("a", Categories(("0", "1")), determines={"b": {"0": "0", "1": "1"}}),
-        Entry("b", Categories(("0", "1"))),
-        Entry("c", Categories(("0", "1"))),
+        CodebookEntry("a", Categories(("0", "1")), determines={"b": {"0": "0", "1": "1"}}),
+        CodebookEntry("b", Categories(("0", "1"))),
+        CodebookEntry("c", Categories(("0", "1"))),
     )
     spec = replace(spec_of((2, 2, 2), ["ac"]), codebook=Codebook(entries))
     assert make_plan(with_facts(spec, ["c"]))

@@ -20,7 +20,7 @@ from margrave.measure.failures import Failures
 from margrave.measure.recode import Recoder, recode
 from margrave.measure.records import read
 from margrave.measure.sources.sources import open_source
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 WORD = "zanzibar"
 NUMBER = 8675309
@@ -28,11 +28,11 @@ CANARIES = (WORD, str(NUMBER), f"{NUMBER:,}", "8675", WORD.upper())
 
 BOOK = Codebook(
     (
-        Entry("cat", Categories(("a", "b"))),
-        Entry("int", Range(0, 9)),
-        Entry("bin", Bins((Decimal(0), Decimal(50), Decimal(120)))),
-        Entry("day", Bins((date(2020, 1, 1), date(2021, 1, 1)))),
-        Entry("flag", Categories(("true", "false"), boolean=True)),
+        CodebookEntry("cat", Categories(("a", "b"))),
+        CodebookEntry("int", Range(0, 9)),
+        CodebookEntry("bin", Bins((Decimal(0), Decimal(50), Decimal(120)))),
+        CodebookEntry("day", Bins((date(2020, 1, 1), date(2021, 1, 1)))),
+        CodebookEntry("flag", Categories(("true", "false"), boolean=True)),
     )
 )
 GOOD = {"cat": "a", "int": 1, "bin": 7, "day": date(2020, 5, 5), "flag": True, "n": 1, "who": "u"}

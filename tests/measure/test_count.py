@@ -19,19 +19,21 @@ from hypothesis import strategies as st
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure.engines.count import count_margins
 from margrave.measure.sources.sources import open_source
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 ROWS = 3000
 BOOK = Codebook(
     (
-        Entry("text", Categories(("no", "yes", "it's")), missing="?", other="else"),
-        Entry("int", Range(-2, 5), missing="?", other="far"),
-        Entry("float", Bins(tuple(map(Decimal, ("-1", "-0.25", "0.1", "2")))), missing="?", other="far"),
-        Entry("bool", Categories(("true", "false"), boolean=True), missing="?"),
-        Entry("day", Bins((date(2020, 1, 1), date(2020, 2, 15), date(2020, 6, 1)), "right"), missing="?", other="far"),
-        Entry("dict", Categories(("u", "v")), other="else"),
-        Entry("whole", Range(0, 3), missing="?"),
-        Entry("one", Categories(("only",))),
+        CodebookEntry("text", Categories(("no", "yes", "it's")), missing="?", other="else"),
+        CodebookEntry("int", Range(-2, 5), missing="?", other="far"),
+        CodebookEntry("float", Bins(tuple(map(Decimal, ("-1", "-0.25", "0.1", "2")))), missing="?", other="far"),
+        CodebookEntry("bool", Categories(("true", "false"), boolean=True), missing="?"),
+        CodebookEntry(
+            "day", Bins((date(2020, 1, 1), date(2020, 2, 15), date(2020, 6, 1)), "right"), missing="?", other="far"
+        ),
+        CodebookEntry("dict", Categories(("u", "v")), other="else"),
+        CodebookEntry("whole", Range(0, 3), missing="?"),
+        CodebookEntry("one", Categories(("only",))),
     )
 )
 SQL = {
@@ -148,7 +150,7 @@ small = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 @given(small, st.data())
 def test_any_margins_of_any_shape(sizes, data):
     names = [f"a{place}" for place in range(len(sizes))]
-    book = Codebook(tuple(Entry(name, Range(0, size - 1)) for name, size in zip(names, sizes, strict=True)))
+    book = Codebook(tuple(CodebookEntry(name, Range(0, size - 1)) for name, size in zip(names, sizes, strict=True)))
     rows = data.draw(st.lists(st.tuples(*(st.integers(0, size - 1) for size in sizes)), max_size=30))
     margins = data.draw(st.lists(st.sets(st.sampled_from(names)), min_size=1, max_size=8))
     chunk = data.draw(st.integers(1, 9))
@@ -164,7 +166,7 @@ def test_any_margins_of_any_shape(sizes, data):
 
 
 def test_wide_tables_are_counted_without_a_pass_over_their_cells():
-    book = Codebook(tuple(Entry(f"a{place}", Range(0, 99)) for place in range(4)))
+    book = Codebook(tuple(CodebookEntry(f"a{place}", Range(0, 99)) for place in range(4)))
     arrow = pa.table({f"a{place}": [place, 99, 99] for place in range(4)})
     counts = count_margins(open_source(arrow), book, [book.domain.names[:3]])[book.domain.names[:3]]
     assert counts[0, 1, 2] == 1
@@ -173,12 +175,12 @@ def test_wide_tables_are_counted_without_a_pass_over_their_cells():
         count_margins(open_source(arrow), book, [book.domain.names], max_cells=10**6)
     with pytest.raises(RefusedError, match=r"6 tables have 60,000 cells together"):
         count_margins(open_source(arrow), book, combinations(book.domain.names, 2), max_cells=50_000)
-    endless = Codebook(tuple(Entry(f"a{place}", Range(0, 99)) for place in range(40)))
+    endless = Codebook(tuple(CodebookEntry(f"a{place}", Range(0, 99)) for place in range(40)))
     with pytest.raises(RefusedError, match="cells, more than"):
         count_margins(open_source(arrow), endless, [endless.domain.names])
 
 
-ONE = Codebook((Entry("a", Categories(("x", "y"))),))
+ONE = Codebook((CodebookEntry("a", Categories(("x", "y"))),))
 
 
 def tabulated(counts, arrow=None):
@@ -223,7 +225,11 @@ def test_counts_that_overflow_or_are_no_numbers():
 
 def test_all_failures_are_reported_at_once():
     book = Codebook(
-        (Entry("a", Categories(("x", "y"))), Entry("b", Range(1, 9)), Entry("c", Bins((Decimal(0), Decimal(120)))))
+        (
+            CodebookEntry("a", Categories(("x", "y"))),
+            CodebookEntry("b", Range(1, 9)),
+            CodebookEntry("c", Bins((Decimal(0), Decimal(120)))),
+        )
     )
     batches = pa.table({"a": ["x", "z", "z", None], "b": [1, 2, 10, 3], "c": ["1", "-1", "", "121"]}).to_batches(
         max_chunksize=1
@@ -239,14 +245,14 @@ def test_all_failures_are_reported_at_once():
 
 
 def test_columns_that_no_margin_needs_are_not_read():
-    book = Codebook((*ONE.entries, Entry("absent", Categories(("q",)))))
+    book = Codebook((*ONE.entries, CodebookEntry("absent", Categories(("q",)))))
     assert count_margins(open_source(pa.table({"a": ["x"]})), book, [("a",)])[("a",)].tolist() == [1, 0]
     with pytest.raises(UsageError, match="unknown attribute"):
         count_margins(open_source(pa.table({"a": ["x"]})), ONE, [("zz",)])
 
 
 def test_impossible_patterns(monkeypatch):
-    book = Codebook((Entry("a", Categories(("x", "y"))), Entry("b", Range(0, 9))))
+    book = Codebook((CodebookEntry("a", Categories(("x", "y"))), CodebookEntry("b", Range(0, 9))))
     data = pa.table({"a": ["x", "y", "y"], "b": [1, 2, 2], "n": [1, 2, 0]})
     fine = {"a": frozenset({"x"}), "b": frozenset({"2", "3"})}
     bad = {"a": frozenset({"y"}), "b": frozenset({"2", "3"})}
@@ -285,6 +291,6 @@ def test_the_empty_margin_alone(table):
 
 def test_every_cell_of_a_full_table():
     cells = list(product(range(3), range(4)))
-    book = Codebook((Entry("i", Range(0, 2)), Entry("j", Range(0, 3))))
+    book = Codebook((CodebookEntry("i", Range(0, 2)), CodebookEntry("j", Range(0, 3))))
     data = pa.table({"i": [i for i, _ in cells], "j": [j for _, j in cells]})
     assert (count_margins(open_source(data), book, [("i", "j")])[("i", "j")] == 1).all()

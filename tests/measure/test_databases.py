@@ -18,17 +18,17 @@ from margrave.errors import DataError, UsageError
 from margrave.measure.engines.count import count_margins
 from margrave.measure.sources import databases
 from margrave.measure.sources.sources import open_source
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 SECRET = "hunter2"
 BOOK = Codebook(
     (
-        Entry("mood", Categories(("happy", "sad")), missing="?"),
-        Entry("age", Bins((Decimal(0), Decimal("17.5"), Decimal(120)))),
-        Entry("rooms", Range(1, 9), other="more"),
-        Entry("born", Bins((date(1900, 1, 1), date(1980, 1, 1), date(2030, 1, 1)))),
-        Entry("member", Categories(("true", "false"), boolean=True)),
-        Entry("score", Categories(("1", "2.5"))),
+        CodebookEntry("mood", Categories(("happy", "sad")), missing="?"),
+        CodebookEntry("age", Bins((Decimal(0), Decimal("17.5"), Decimal(120)))),
+        CodebookEntry("rooms", Range(1, 9), other="more"),
+        CodebookEntry("born", Bins((date(1900, 1, 1), date(1980, 1, 1), date(2030, 1, 1)))),
+        CodebookEntry("member", Categories(("true", "false"), boolean=True)),
+        CodebookEntry("score", Categories(("1", "2.5"))),
     )
 )
 NAMES = BOOK.domain.names

@@ -18,7 +18,7 @@ from margrave.measure.engines.kernel import Kernel, cell_type
 from margrave.measure.engines.sparse import SparseTally
 from margrave.measure.records import Coded, blocks
 from margrave.measure.sources.sources import open_source
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 
 
 def domain_of(*sizes):
@@ -95,7 +95,7 @@ def test_blocks_keep_every_record_in_order(sizes, rows, weighted):
             weight for batch in batches for weight in batch.weights.tolist()]  # fmt: skip
 
 
-HUGE = Codebook(tuple(Entry(f"a{at}", Range(0, 99)) for at in range(9)))
+HUGE = Codebook(tuple(CodebookEntry(f"a{at}", Range(0, 99)) for at in range(9)))
 
 
 def huge_rows(rows=500):
@@ -139,7 +139,7 @@ def test_sparse_counts_with_patterns_and_limits():
     zero = {"a0": frozenset({"0"})}
     with pytest.raises(Exception, match="is declared impossible"):
         count_tables(open_source(table), HUGE, [("a1",)], impossible=[zero], dense_cells=0)[1]
-    wide = Codebook(tuple(Entry(f"a{at}", Range(0, 99)) for at in range(10)))
+    wide = Codebook(tuple(CodebookEntry(f"a{at}", Range(0, 99)) for at in range(10)))
     with pytest.raises(RefusedError, match="more than 64 bits can number"):
         count_tables(open_source(table), wide, [wide.domain.names], dense_cells=0)[1]
     assert repr(SparseTally(HUGE.domain, [("a0",)])) == "<SparseTally of 1 tables>"

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from margrave.errors import DataError, UsageError
 from margrave.measure.recode import code_type, recode
-from margrave.spec.codebook import Bins, Categories, Entry, Range
+from margrave.spec.codebook import Bins, Categories, CodebookEntry, Range
 
-AGE = Entry("age", Bins(tuple(map(Decimal, (0, 18, 65, 120)))), missing="unknown", other="odd")
-ROOMS = Entry("rooms", Range(1, 9), missing="none", other="10+")
-SMOKE = Entry("smoke", Categories(("no", "yes")), missing="?", other="else")
+AGE = CodebookEntry("age", Bins(tuple(map(Decimal, (0, 18, 65, 120)))), missing="unknown", other="odd")
+ROOMS = CodebookEntry("rooms", Range(1, 9), missing="none", other="10+")
+SMOKE = CodebookEntry("smoke", Categories(("no", "yes")), missing="?", other="else")
 
 
 def names(values, entry, arrow=None):
@@ -95,12 +95,12 @@ def test_floats_that_are_no_numbers():
 
 
 def test_a_float_stands_for_the_decimal_that_people_write():
-    entry = Entry("share", Bins(tuple(map(Decimal, ("0", "0.1", "0.3", "1")))))
+    entry = CodebookEntry("share", Bins(tuple(map(Decimal, ("0", "0.1", "0.3", "1")))))
     first, second, third = entry.rule.values
     for arrow in (pa.float32(), pa.float64()):
         assert names([0.1, 0.3, 0.2999], entry, arrow) == [second, third, second]
     assert names(["0.1", "0.3", "0.29999999999999999999"], entry) == [second, third, second]
-    right = Entry("share", Bins(tuple(map(Decimal, ("0", "0.1", "0.3", "1"))), closed="right"))
+    right = CodebookEntry("share", Bins(tuple(map(Decimal, ("0", "0.1", "0.3", "1"))), closed="right"))
     first, second, third = right.rule.values
     for arrow in (pa.float32(), pa.float64(), None):
         raw = [0.0, 0.1, 0.3, 1.0] if arrow else ["0", "0.1", "0.3", "1"]
@@ -108,43 +108,45 @@ def test_a_float_stands_for_the_decimal_that_people_write():
 
 
 def test_huge_integers_are_compared_exactly():
-    huge = Entry("n", Range(2**64, 2**64 + 2), other="o")
+    huge = CodebookEntry("n", Range(2**64, 2**64 + 2), other="o")
     assert names([str(2**64 - 1), str(2**64), str(2**64 + 2), str(2**64 + 3)], huge)[1:3] == [
         str(2**64),
         str(2**64 + 2),
     ]
-    edge = Entry("n", Range(2**63 - 2, 2**63 - 1), other="o")
+    edge = CodebookEntry("n", Range(2**63 - 2, 2**63 - 1), other="o")
     assert names([2**63 - 1, 2**63, 2**64 - 1], edge, pa.uint64()) == [str(2**63 - 1), "o", "o"]
-    close = Entry("n", Range(2**53, 2**53 + 2), other="o")
+    close = CodebookEntry("n", Range(2**53, 2**53 + 2), other="o")
     assert names([2**53 + 1, 2**53 + 3], close, pa.int64()) == [str(2**53 + 1), "o"]
-    bins = Entry("n", Bins((Decimal(0), Decimal(2**53 + 1), Decimal(2**70))), other="o")
+    bins = CodebookEntry("n", Bins((Decimal(0), Decimal(2**53 + 1), Decimal(2**70))), other="o")
     assert names([2**53, 2**53 + 1], bins, pa.int64()) == list(bins.rule.values)
     assert names([2**53, 2**53 + 1], bins, pa.uint64()) == list(bins.rule.values)
 
 
 def test_booleans():
-    flag = Entry("flag", Categories(("true", "false"), boolean=True), other="else")
+    flag = CodebookEntry("flag", Categories(("true", "false"), boolean=True), other="else")
     assert names([True, False, None], flag) == ["true", "false", "else"]
     assert names(["True", "TRUE", "false", "true", "FALSE", "t", "1"], flag) == [
         "true", "true", "false", "true", "false", "else", "else"]  # fmt: skip
-    shouted = Entry("flag", Categories(("TRUE", "FALSE")))
+    shouted = CodebookEntry("flag", Categories(("TRUE", "FALSE")))
     assert names([True, False], shouted) == ["TRUE", "FALSE"]
     assert names([1, 0], flag) == ["else", "else"]
 
 
 def test_numbers_match_declared_values_by_value():
-    entry = Entry("code", Categories(("1", "2.50", "03")), other="else")
+    entry = CodebookEntry("code", Categories(("1", "2.50", "03")), other="else")
     assert names([1, 3, 4], entry, pa.int64()) == ["1", "03", "else"]
     assert names([1.0, 2.5, 0.5], entry, pa.float64()) == ["1", "2.50", "else"]
     assert names([Decimal("2.5")], entry, pa.decimal128(5, 1)) == ["2.50"]
     assert names(["1.0", "2.5", "3"], entry) == ["else"] * 3
-    twice = Entry("code", Categories(("1", "01", "1.0")), other="else")
+    twice = CodebookEntry("code", Categories(("1", "01", "1.0")), other="else")
     assert names([1], twice, pa.int8()) == ["1"]
-    assert names([2], Entry("code", Categories(("02", "2.0")), other="else"), pa.int8()) == ["else"]
+    assert names([2], CodebookEntry("code", Categories(("02", "2.0")), other="else"), pa.int8()) == ["else"]
 
 
 def test_dates():
-    entry = Entry("when", Bins((date(2020, 1, 1), date(2020, 7, 1), date(2020, 12, 31))), missing="m", other="o")
+    entry = CodebookEntry(
+        "when", Bins((date(2020, 1, 1), date(2020, 7, 1), date(2020, 12, 31))), missing="m", other="o"
+    )
     first, second = entry.rule.values
     days = [date(2020, 1, 1), date(2020, 6, 30), date(2020, 7, 1), date(2020, 12, 31), date(2021, 1, 1), None]
     expected = [first, first, second, second, "o", "m"]
@@ -166,7 +168,7 @@ def test_dates():
 
 
 def test_dates_as_categories():
-    entry = Entry("when", Categories(("2020-01-01", "2020-01-02 03:04:05")), other="o")
+    entry = CodebookEntry("when", Categories(("2020-01-01", "2020-01-02 03:04:05")), other="o")
     assert names([date(2020, 1, 1), date(2020, 1, 2)], entry, pa.date32()) == ["2020-01-01", "o"]
     moments = [datetime(2020, 1, 1), datetime(2020, 1, 2, 3, 4, 5)]
     assert names(moments, entry, pa.timestamp("ns")) == ["2020-01-01", "2020-01-02 03:04:05"]
@@ -175,19 +177,19 @@ def test_dates_as_categories():
 def test_the_names_of_missing_and_other_and_the_labels_of_bins_are_accepted():
     assert names(["?", "else"], SMOKE) == ["?", "else"]
     assert names(["unknown", "18-64", "odd", "20"], AGE) == ["unknown", "18-64", "odd", "18-64"]
-    coded = Entry("rooms", Range(1, 9), missing="-1")
+    coded = CodebookEntry("rooms", Range(1, 9), missing="-1")
     assert names([-1, 3], coded, pa.int16()) == ["-1", "3"]
     assert names(["-1", " -1", "3"], coded) == ["-1", "-1", "3"]
     assert names([-1.0, 3.0], coded, pa.float32()) == ["-1", "3"]
 
 
 def test_failures_are_counted_by_rule():
-    entry = Entry("smoke", Categories(("no", "yes")))
+    entry = CodebookEntry("smoke", Categories(("no", "yes")))
     found = recode(pa.array([b"no", b"x", b"y", b"", None, b"\xff"], pa.binary()), entry)
     assert (found.missing, found.outside, found.undecodable) == (2, 2, 1)
-    found = recode(pa.array([1, 10, None]), Entry("rooms", Range(1, 9)))
+    found = recode(pa.array([1, 10, None]), CodebookEntry("rooms", Range(1, 9)))
     assert (found.missing, found.outside) == (1, 1)
-    found = recode(pa.nulls(3), Entry("rooms", Range(1, 9)))
+    found = recode(pa.nulls(3), CodebookEntry("rooms", Range(1, 9)))
     assert found.missing == 3
     assert names([b"\xff", b"no"], SMOKE, pa.binary()) == ["else", "no"]
 
@@ -213,17 +215,17 @@ def test_types_that_contradict_the_rule():
     with pytest.raises(DataError, match="'age' holds dates"):
         recode(pa.array([date(2020, 1, 1)]), AGE)
     with pytest.raises(DataError, match=r"'when' holds integers.*dates"):
-        recode(pa.array([1]), Entry("when", Bins((date(2020, 1, 1), date(2021, 1, 1)))))
+        recode(pa.array([1]), CodebookEntry("when", Bins((date(2020, 1, 1), date(2021, 1, 1)))))
     with pytest.raises(DataError, match="years 1 to 9999"):
         recode(pa.array([2**31 - 1], pa.int32()).cast(pa.date32()), SMOKE)
     with pytest.raises(UsageError, match="time of day"):
-        recode(pa.array(["2020-01-01"]), Entry("when", Bins((datetime(2020, 1, 1, 5), datetime(2021, 1, 1)))))
+        recode(pa.array(["2020-01-01"]), CodebookEntry("when", Bins((datetime(2020, 1, 1, 5), datetime(2021, 1, 1)))))
 
 
 def test_codes_take_the_smallest_type():
     assert [code_type(size).name for size in (1, 2, 256, 257, 65536, 65537)] == [
         "uint8", "uint8", "uint8", "uint16", "uint16", "uint32"]  # fmt: skip
-    one = Entry("one", Categories(("only",)))
+    one = CodebookEntry("one", Categories(("only",)))
     assert recode(pa.array(["only", "only"]), one).codes.tolist() == [0, 0]
     assert recode(pa.array([], pa.string()), one).codes.tolist() == []
 
@@ -233,7 +235,7 @@ edges = st.lists(st.decimals(-100, 100, places=2), min_size=2, max_size=6, uniqu
 
 @given(edges, st.sampled_from(["left", "right"]), st.lists(st.decimals(-110, 110, places=2), max_size=20))
 def test_bins_agree_with_the_definition_in_every_representation(edges, closed, raw):
-    entry = Entry("x", Bins(tuple(edges), closed), other="o")
+    entry = CodebookEntry("x", Bins(tuple(edges), closed), other="o")
     last = len(edges) - 2
 
     def slow(value):
@@ -257,7 +259,7 @@ def test_bins_agree_with_the_definition_in_every_representation(edges, closed, r
 
 @given(st.integers(-200, 200), st.integers(0, 300), st.lists(st.integers(-128, 127)))
 def test_range_agrees_with_the_definition(low, span, raw):
-    entry = Entry("x", Range(low, low + span), other="o")
+    entry = CodebookEntry("x", Range(low, low + span), other="o")
     expected = [value - low if low <= value <= low + span else span + 1 for value in raw]
     for arrow in (pa.int8(), pa.float32(), pa.int64()):
         assert recode(pa.array(raw, arrow), entry).codes.tolist() == expected

@@ -16,9 +16,9 @@ import margrave as mg
 from margrave.errors import DataError
 from margrave.measure.engines.count import count_margins
 from margrave.measure.sources.sources import open_source
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 
-BOOK = Codebook((Entry("a", Range(0, 1)),))
+BOOK = Codebook((CodebookEntry("a", Range(0, 1)),))
 FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

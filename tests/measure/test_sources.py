@@ -18,9 +18,9 @@ import pytest
 from margrave.errors import DataError, UsageError
 from margrave.measure.engines.count import count_margins
 from margrave.measure.sources.sources import check_columns, open_source
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
-BOOK = Codebook((Entry("a", Categories(("x", "y")), missing="m"), Entry("b", Range(0, 3), missing="m")))
+BOOK = Codebook((CodebookEntry("a", Categories(("x", "y")), missing="m"), CodebookEntry("b", Range(0, 3), missing="m")))
 FRAME = pd.DataFrame({"b": [0, 1, 2, 3, 0], "junk": [None, "q", 1, {}, 2.5], "a": ["x", "y", "x", None, "y"]})
 EXPECTED = [[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0]]
 TEXT = "b,junk,a\n0,,x\n1,q,y\n2,1,x\n3,z,\n0,2.5,y\n"
@@ -214,7 +214,7 @@ def test_a_duplicate_that_nobody_wants_is_no_matter(tmp_path):
 
 def test_a_frame_that_arrow_cannot_hold():
     with pytest.raises(DataError, match="every column needs one type"):
-        count_margins(open_source(FRAME), Codebook((Entry("junk", Categories(("q",))),)), [("junk",)])
+        count_margins(open_source(FRAME), Codebook((CodebookEntry("junk", Categories(("q",))),)), [("junk",)])
 
 
 def test_batches_hold_only_what_was_asked(tmp_path):
@@ -235,7 +235,7 @@ def test_reprs_show_no_data(tmp_path):
 def test_dates_in_text_and_in_parquet_count_alike(tmp_path):
     from datetime import date
 
-    book = Codebook((Entry("d", Bins((date(2020, 1, 1), date(2020, 2, 1), date(2020, 3, 1)))),))
+    book = Codebook((CodebookEntry("d", Bins((date(2020, 1, 1), date(2020, 2, 1), date(2020, 3, 1)))),))
     frame = pa.table({"d": pa.array([date(2020, 1, 5), date(2020, 2, 1)], pa.date32())})
     pa.parquet.write_table(frame, tmp_path / "d.parquet")
     write(tmp_path / "d.csv", "d\n2020-01-05\n2020-02-01\n")

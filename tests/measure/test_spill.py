@@ -23,9 +23,9 @@ from margrave.measure.failures import Failures
 from margrave.measure.records import read
 from margrave.measure.sources.sources import open_source
 from margrave.measure.units import bound_units
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 
-BOOK = Codebook((Entry("a", Range(0, 30)), Entry("unit", Range(0, 1))))
+BOOK = Codebook((CodebookEntry("a", Range(0, 30)), CodebookEntry("unit", Range(0, 1))))
 KEY = b"k" * 32
 
 

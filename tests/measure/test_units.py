@@ -14,9 +14,9 @@ from margrave.measure.failures import Failures
 from margrave.measure.records import read
 from margrave.measure.sources.sources import open_source
 from margrave.measure.units import bound_units
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 
-BOOK = Codebook((Entry("a", Range(0, 3)), Entry("b", Range(0, 1))))
+BOOK = Codebook((CodebookEntry("a", Range(0, 3)), CodebookEntry("b", Range(0, 1))))
 ROW = st.tuples(st.sampled_from(["u", "v", "w"]), st.integers(0, 3), st.integers(0, 1))
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from margrave.planning.search.model import Target, cells_of, closure_of, subsets
+from margrave.planning.search.model import Goal, cells_of, closure_of, subsets
 
 
 def variances(sizes, plan, closure):
@@ -32,8 +32,8 @@ def table_forecast(sizes, plan, workload):
 
 
 def forecast(sizes, plan, workload, objective="mean"):
-    """The objective of a plan at ε = 1 (see `Target`); with "mean", its square root is the RMSE per cell."""
-    target = Target(tuple(sizes), dict(workload), objective)
+    """The objective of a plan at ε = 1 (see `Goal`); with "mean", its square root is the RMSE per cell."""
+    target = Goal(tuple(sizes), dict(workload), objective)
     cell_variance = table_forecast(sizes, plan, target.workload)
     terms = [w * cell_variance[a] for w, a in zip(target.table_weights, target.workload, strict=True)]
     return float(max(terms) if objective == "max" else sum(terms))

@@ -16,7 +16,7 @@ from margrave.budget.units import ZCDP
 from margrave.planning.planner import make_plan
 from margrave.planning.prediction import as_records, full_cells, reading_seconds, record_seconds
 from margrave.spec.choices import Nonnegative
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 
@@ -42,7 +42,7 @@ print(json.dumps({"predicted": plan.memory, "measured": peak}))
 
 
 def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spec:
-    entries = tuple(Entry(f"a{index}", Range(0, size - 1)) for index in range(number))
+    entries = tuple(CodebookEntry(f"a{index}", Range(0, size - 1)) for index in range(number))
     return Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=ways, nonnegative=method)
 
 

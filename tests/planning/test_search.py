@@ -10,7 +10,7 @@ import pytest
 from margrave.errors import UsageError
 from margrave.planning.search import moves as search_moves
 from margrave.planning.search.designs import designs
-from margrave.planning.search.model import Target, closure_of, subsets
+from margrave.planning.search.model import Goal, closure_of, subsets
 from margrave.planning.search.moves import Candidates, simple_sets
 from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish
@@ -72,7 +72,7 @@ def check_plan(case, plan, max_cells=2**20):
 def rivals(case, objective):
     """Objective of each simple strategy: tables on their own, all contrasts, base table; uniform and best shares."""
     sizes, workload = case
-    target = Target(sizes, workload, objective)
+    target = Goal(sizes, workload, objective)
     sets = [
         [(t, ()) for t in workload],
         [(t, tuple(j for j in t if sizes[j] == 2)) for t in target.closure],
@@ -203,7 +203,7 @@ def test_weights_shift_the_budget():
 
 
 def test_polished_shares_improve_on_uniform_ones():
-    target = Target(*ROCHDALE)
+    target = Goal(*ROCHDALE)
     for members in simple_sets(target, Candidates(target, 2**20)):
         rows = target.rows(members)
         uniform = np.full(len(members), 1 / len(members))
@@ -246,7 +246,7 @@ def test_known_residuals_are_not_paid_for():
 
 
 def asked_one_by_one(target, candidates):
-    """The rows of `Target.rows`, each residual asked for alone."""
+    """The rows of `Goal.rows`, each residual asked for alone."""
     rows = np.zeros((len(candidates), len(target.closure)))
     for row, (s, b) in enumerate(candidates):
         for column, t in enumerate(target.closure):
@@ -260,7 +260,7 @@ def asked_one_by_one(target, candidates):
 def test_what_candidates_cover_is_the_same_listed_or_asked(monkeypatch, vast):
     if vast:
         monkeypatch.setattr("margrave.planning.search.model.DENSE_ENTRIES", 100)
-    target = Target((2, 3, 2, 2, 4, 2), {**all_tables(6, 2), (0, 1, 2): 1.0})
+    target = Goal((2, 3, 2, 2, 4, 2), {**all_tables(6, 2), (0, 1, 2): 1.0})
     candidates = [
         (s, b) for s in closure_of(target.workload) for b in subsets(s) if all(target.sizes[j] == 2 for j in b)
     ]
@@ -276,7 +276,7 @@ def test_tables_of_one_attribute_are_packed_as_any_others_are(monkeypatch):
     numbers = np.random.default_rng(3)
     for _ in range(40):
         sizes = tuple(int(k) for k in numbers.choice([2, 2, 3, 4, 7], int(numbers.integers(2, 20))))
-        target = Target(sizes, all_tables(len(sizes), 1))
+        target = Goal(sizes, all_tables(len(sizes), 1))
         tables = [(j,) for j in range(len(sizes))]
         for most in (4, 16, 100):
             packed = search_moves.cover(target, tables, most)
@@ -289,7 +289,7 @@ def test_ten_thousand_tables_of_one_attribute_need_no_matrix_of_all_residuals(mo
     def refused(self):
         raise AssertionError("a matrix of residuals by attributes was made")
 
-    monkeypatch.setattr(Target, "incidence", property(refused))
+    monkeypatch.setattr(Goal, "incidence", property(refused))
     plan = search_laplace((2,) * 10_000, all_tables(10_000, 1))
     assert sum(share for _, _, share in plan) == pytest.approx(1)
     assert {j for s, _, _ in plan for j in s} == set(range(10_000))

@@ -22,7 +22,7 @@ from margrave.publish.bundle.large import Layout, Parts, is_large
 from margrave.publish.release import Release
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.verify import verify
-from margrave.spec.codebook import Codebook, Entry, Range
+from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.spec import Spec
 
 from .test_bundle import contents, listing, same
@@ -42,7 +42,7 @@ def bundle(releases, small_parts, tmp_path):
 
 def noise(attributes, size, ways):
     """A release of noise alone, of all tables of up to so many attributes."""
-    entries = tuple(Entry(f"a{index}", Range(0, size - 1)) for index in range(attributes))
+    entries = tuple(CodebookEntry(f"a{index}", Range(0, size - 1)) for index in range(attributes))
     spec = Spec(Codebook(entries), ZCDP(Fraction(1, 10)), all_ways=ways, nonnegative="none")
     plan = make_plan(spec)
     generator = Generator.seeded("large")

@@ -15,7 +15,7 @@ from margrave.errors import RefusedError, UsageError
 from margrave.publish.microdata import typed
 from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import publishable
-from margrave.spec.codebook import Entry, Range
+from margrave.spec.codebook import CodebookEntry, Range
 from tests.shapes import frame_of, spec_of
 
 TABLE = np.array([[[9, 0], [3, 1], [0, 0]], [[0, 12], [1, 0], [4, 2]]])
@@ -210,7 +210,7 @@ def test_raising_the_constant_says_what_theory_expects():
 
 
 def test_records_of_a_range_keep_their_values_however_their_codes_are_held():
-    entry = Entry("age", Range(100, 300))
+    entry = CodebookEntry("age", Range(100, 300))
     codes = np.array([0, 199, 200], dtype=np.uint8)
     assert typed(entry, codes).tolist() == [100, 299, 300]
-    assert typed(Entry("age", Range(-5, 5)), codes[:1]).tolist() == [-5]
+    assert typed(CodebookEntry("age", Range(-5, 5)), codes[:1]).tolist() == [-5]

@@ -17,7 +17,8 @@ from margrave.errors import SpecError, UsageError
 from margrave.files.writing import check_target
 from margrave.publish.bundle.room import manifest_bytes_at_most
 from margrave.publish.verification.verify import verify
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook
+from margrave.spec.codebook import CodebookEntry as Entry
 from margrave.spec.spec import Spec
 from tests.shapes import spec_of
 
@@ -92,7 +93,10 @@ def test_a_spec_made_of_values_is_checked_as_one_from_a_file(word):
     with pytest.raises(UsageError, match="is a column of every published table"):
         Spec(Codebook((Entry("count", Categories(("0", "1"))),)), plain.budget, all_ways=1)
     with pytest.raises(UsageError, match="half a character"):
-        replace(plain, codebook=Codebook((Entry("a", Categories(("\ud83d", "\ude00"))), *plain.codebook.entries[1:])))
+        replace(
+            plain,
+            codebook=Codebook((Entry("a", Categories(("\ud83d", "\ude00"))), *plain.codebook.entries[1:])),
+        )
 
 
 def test_the_name_of_a_file_of_data_need_not_be_text():

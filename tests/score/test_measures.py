@@ -12,8 +12,8 @@ from margrave.errors import UsageError
 from margrave.models.loglinear import fit
 from margrave.models.model import Model
 from margrave.score.measures import (
-    Agreement,
     MarginErrors,
+    ModelAgreement,
     agreement,
     choose,
     l1_distance,
@@ -109,7 +109,7 @@ def test_an_agreement_is_of_one_model(letters):
     domain = letters(2, 2)
     counts = table(domain, [1, 2, 3, 4])
     with pytest.raises(UsageError, match="different models"):
-        Agreement(fit(Model.parse("[A]", domain), counts), fit(Model.parse("[B]", domain), counts))
+        ModelAgreement(fit(Model.parse("[A]", domain), counts), fit(Model.parse("[B]", domain), counts))
 
 
 def test_bic_chooses_the_model_that_made_the_table(letters):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.spec.attributes import name_problem, plain_decimal
 from margrave.spec.choices import INDUCED, NEIGHBOURS, NONNEGATIVE, OBJECTIVES, ROUNDING, STRATEGIES
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range, Rule
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range, Rule
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 from margrave.spec.workload import PublicFact, Wanted
@@ -45,12 +45,12 @@ def rules(draw: Any) -> Rule:
 
 
 @st.composite
-def entries(draw: Any, name: str) -> Entry:
+def entries(draw: Any, name: str) -> CodebookEntry:
     rule = draw(rules())
     extra = st.none() | st.sampled_from(["n/a", "else where", "?"])
-    entry = Entry(name, rule, draw(st.just("") | titles), draw(extra), draw(extra))
+    entry = CodebookEntry(name, rule, draw(st.just("") | titles), draw(extra), draw(extra))
     labels = draw(st.dictionaries(st.sampled_from(entry.attribute.values), titles, max_size=2))
-    return Entry(name, rule, entry.title, entry.missing, entry.other, labels)
+    return CodebookEntry(name, rule, entry.title, entry.missing, entry.other, labels)
 
 
 @st.composite
@@ -59,7 +59,7 @@ def codebooks(draw: Any) -> Codebook:
     if len(found) > 1 and draw(st.booleans()):
         first, target = found[0], found[-1].attribute
         implied = {value: draw(st.sampled_from(target.values)) for value in first.attribute.values}
-        found[0] = Entry(
+        found[0] = CodebookEntry(
             first.name, first.rule, first.title, first.missing, first.other, first.labels, {target.name: implied}
         )
     return Codebook(tuple(found))

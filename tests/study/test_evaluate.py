@@ -15,7 +15,7 @@ import margrave as mg
 from margrave.cli.app import app
 from margrave.errors import RefusedError, UsageError
 from margrave.study import evaluate_page
-from margrave.study.evaluate import Question, evaluate
+from margrave.study.evaluate import Comparison, evaluate
 
 SPEC = """
 [data]
@@ -43,14 +43,14 @@ def spec(tmp_path):
 def test_confidential_data_is_refused(spec):
     spec.write_text(SPEC.replace("confidential = false", "confidential = true"))
     with pytest.raises(RefusedError, match="confidential = false"):
-        evaluate(mg.Spec.load(spec), Question((Fraction(1),)))
+        evaluate(mg.Spec.load(spec), Comparison((Fraction(1),)))
     spec.write_text(SPEC.replace("confidential = false\n", ""))
     with pytest.raises(RefusedError, match="confidential = false"):
-        evaluate(mg.Spec.load(spec), Question((Fraction(1),)))
+        evaluate(mg.Spec.load(spec), Comparison((Fraction(1),)))
 
 
 def test_measured_errors_of_unbiased_tables_are_as_forecast(spec):
-    question = Question((Fraction(1, 2), Fraction(2)), ("base", "margins"), ("none",), runs=150)
+    question = Comparison((Fraction(1, 2), Fraction(2)), ("base", "margins"), ("none",), runs=150)
     found = evaluate(mg.Spec.load(spec), question)
     assert len(found.errors) == 2 * 2 * 2
     for one in found.errors:
@@ -62,7 +62,7 @@ def test_measured_errors_of_unbiased_tables_are_as_forecast(spec):
 
 def test_errors_are_those_of_the_releases_themselves(spec):
     loaded = mg.Spec.load(spec)
-    found = evaluate(loaded, Question((Fraction(1),), ("base",), ("least-squares",), runs=2, seed=7))
+    found = evaluate(loaded, Comparison((Fraction(1),), ("base",), ("least-squares",), runs=2, seed=7))
     exact = mg.count(loaded)
     plan = mg.plan(replace(loaded, strategy="base", nonnegative="least-squares"))
     releases = [mg.release(plan, seed=f"evaluate 7 base 1 {run}") for run in range(2)]
@@ -73,7 +73,7 @@ def test_errors_are_those_of_the_releases_themselves(spec):
 
 
 def test_risk_counts_what_a_release_without_noise_gives_away(spec):
-    found = evaluate(mg.Spec.load(spec), Question((Fraction(60),), ("base",), ("least-squares", "none"), runs=2))
+    found = evaluate(mg.Spec.load(spec), Comparison((Fraction(60),), ("base",), ("least-squares", "none"), runs=2))
     exact, unbiased = found.risks
     assert (exact.uniques, exact.shown, exact.matched) == (1, 1, 1)
     assert (exact.small, exact.small_matched, exact.pinned) == (2, 2, 2)
@@ -93,7 +93,7 @@ def test_risk_counts_what_a_release_without_noise_gives_away(spec):
 )
 def test_questions_that_cannot_be_asked(change, text):
     with pytest.raises(UsageError, match=text):
-        Question(**{"budgets": (Fraction(1),), **change})
+        Comparison(**{"budgets": (Fraction(1),), **change})
 
 
 def test_the_command_writes_tables_plots_and_a_page(spec, tmp_path):
@@ -115,7 +115,7 @@ def test_the_command_writes_tables_plots_and_a_page(spec, tmp_path):
 
 def test_without_matplotlib_the_page_has_no_plots(spec, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    found = evaluate(mg.Spec.load(spec), Question((Fraction(1),), ("base",), ("none",), runs=1))
+    found = evaluate(mg.Spec.load(spec), Comparison((Fraction(1),), ("base",), ("none",), runs=1))
     assert not evaluate_page.write(found, tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "errors.csv",

@@ -30,14 +30,14 @@ def evaluate(
     from margrave.files.writing import check_target
     from margrave.spec.spec import Spec
     from margrave.study import evaluate_page as pages
-    from margrave.study.evaluate import Question
+    from margrave.study.evaluate import Comparison
     from margrave.study.evaluate import evaluate as compare
 
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")
     if to is not None:
         check_target(to)
-    question = Question(
+    question = Comparison(
         budgets=amounts(budgets, "--budgets"),
         strategies=parts(strategies),  # type: ignore[arg-type]
         methods=parts(methods),  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
 from margrave.inference.evidence import evidence
 from margrave.inference.intervals import Contrast, LogOdds, interval
-from margrave.inference.quasi import Quasi, State, Target
+from margrave.inference.quasi import FitState, Quantity, Quasi
 from margrave.models.model import Floats, Model
 from margrave.publish.release import Release
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress = Callable[[int, int | None], None]
-Asked = tuple[Margin, tuple[str, ...], Target]
+Asked = tuple[Margin, tuple[str, ...], Quantity]
 """Attributes, their values, and the number that is asked about."""
 
 
@@ -74,7 +74,7 @@ class Inference:
     model: Model
     level: float
     quasi: Quasi
-    fitted: State
+    fitted: FitState
 
     def __repr__(self) -> str:
         return f"Inference({self.model}, {self.model.rank} parameters, {self.test.df} degrees of freedom)"

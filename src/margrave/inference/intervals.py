@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 from scipy.special import ndtri
 
-from margrave.inference.quasi import Quasi, State, Target
+from margrave.inference.quasi import FitState, Quantity, Quasi
 from margrave.models.model import Floats
 
 FAR = 18.0
@@ -52,7 +52,7 @@ class LogOdds:
         return np.asarray(there / there.sum() - elsewhere / elsewhere.sum())
 
 
-def interval(quasi: Quasi, fitted: State, target: Target, level: float) -> tuple[float, float]:
+def interval(quasi: Quasi, fitted: FitState, target: Quantity, level: float) -> tuple[float, float]:
     """The least and the largest value of a target that a test at the given level does not reject."""
     estimate, error = target.value(fitted.logs), quasi.direction(fitted, target)[1]
     low, high = (_end(quasi, fitted, target, estimate, error, level, side) for side in (-1, 1))
@@ -64,7 +64,7 @@ class _Test:
     """Whether a value is rejected on one side: positive when it is not. Each call starts where the last one ended."""
 
     quasi: Quasi
-    target: Target
+    target: Quantity
     level: float
     side: int
     theta: Floats
@@ -88,7 +88,9 @@ def critical(level: float, skewness: float, kurtosis: float) -> float:
     return z + shift
 
 
-def _end(quasi: Quasi, fitted: State, target: Target, estimate: float, error: float, level: float, side: int) -> float:
+def _end(
+    quasi: Quasi, fitted: FitState, target: Quantity, estimate: float, error: float, level: float, side: int
+) -> float:
     """Where the test begins to reject on one side: by false position between a kept and a rejected value."""
     test = _Test(quasi, target, level, side, fitted.theta)
     inner = outer = estimate

@@ -29,7 +29,7 @@ is twice such a parameter."""
 _STEPS, _STRIDE, _CLOSE, _MET, _HIGHEST, _FREE = 80, 1.0, 1e-5, 1e-3, 50.0, 1e-6
 
 
-class Target(Protocol):
+class Quantity(Protocol):
     """A number about which something is asked: a smooth function of ``log μ`` that may take any real value."""
 
     def value(self, logs: Floats) -> float:
@@ -40,7 +40,7 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FitState:
     """The evidence beside a table of the model with parameters ``theta``.
 
     ``weighted`` is V⁻¹J, ``information`` JᵀV⁻¹J, ``score`` the quasi-score, ``misfit`` the squared length of y − Fμ
@@ -70,7 +70,7 @@ class Quasi:
         pull[0] = _FREE
         return pull
 
-    def state(self, theta: Floats) -> State:
+    def state(self, theta: Floats) -> FitState:
         """Everything that a step or a test needs at some parameters."""
         logs = np.clip(self.basis @ theta, -_HIGHEST, _HIGHEST)
         table = np.exp(logs)
@@ -84,7 +84,7 @@ class Quasi:
         drawn = cho_solve(factor, off, check_finite=False)
         bent = np.maximum(-table * (drawn @ matrix), 0.0)
         bend = self.basis.T @ (self.basis * bent[:, None])
-        return State(theta, logs, weighted, slope.T @ weighted, weighted.T @ off, bend, float(off @ drawn))
+        return FitState(theta, logs, weighted, slope.T @ weighted, weighted.T @ off, bend, float(off @ drawn))
 
     def start(self, total: float) -> Floats:
         """The parameters of the uniform table with a total."""
@@ -92,7 +92,7 @@ class Quasi:
         theta[0] = np.log(max(total, 1.0) / len(self.basis)) / self.basis[0, 0]
         return theta
 
-    def solve(self, theta: Floats, target: Target | None = None, value: float = 0.0) -> State:
+    def solve(self, theta: Floats, target: Quantity | None = None, value: float = 0.0) -> FitState:
         """The estimate from a starting point; with a target, among tables where that has the given value.
 
         Fisher scoring: each step minimises a quadratic form, under the constraint made linear; no cell's logarithm
@@ -110,11 +110,11 @@ class Quasi:
                 break
         return state
 
-    def settled(self, state: State) -> bool:
+    def settled(self, state: FitState) -> bool:
         """Whether a solution without a target is one: a further step would move nothing by a tenth of its error."""
         return self._step(state, None, 0.0)[1] < 0.01
 
-    def _step(self, state: State, target: Target | None, value: float) -> tuple[Floats, float]:
+    def _step(self, state: FitState, target: Quantity | None, value: float) -> tuple[Floats, float]:
         """A step of the parameters, and its squared length in units of their standard errors."""
         pull = self.pull
         # Without the bend a step overshoots for ever where the evidence wants a cell below zero.
@@ -129,13 +129,13 @@ class Quasi:
             move = np.asarray(both[:, 0] + both[:, 1] * (lack / float(slope @ both[:, 1])))
         return move, float(move @ curvature @ move)
 
-    def direction(self, state: State, target: Target) -> tuple[Floats, float]:
+    def direction(self, state: FitState, target: Quantity) -> tuple[Floats, float]:
         """How the estimate of a target moves with the evidence, and its standard error."""
         slope = self.basis.T @ target.slope(state.logs)
         moved = np.linalg.solve(state.information + np.diag(self.pull), slope)
         return np.asarray(state.weighted @ moved), sqrt(max(float(moved @ state.information @ moved), 1e-300))
 
-    def statistic(self, state: State, target: Target) -> tuple[float, float, float]:
+    def statistic(self, state: FitState, target: Quantity) -> tuple[float, float, float]:
         """How far the evidence is from a table where the target was held fixed, in standard errors of the target.
 
         Also the skewness and the excess kurtosis of that number under the table: sums over its independent causes, the

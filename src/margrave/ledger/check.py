@@ -19,7 +19,7 @@ from margrave.ledger.values import Head
 
 
 @dataclass(frozen=True)
-class Published:
+class ChargedBundle:
     """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity.
 
     ``signer`` is the public key, in hexadecimal digits, with which it is signed, if it is.
@@ -44,7 +44,7 @@ class Checked:
     """Caps and grants that were overdrawn while earlier rules held: nothing more is charged to them."""
 
 
-def verify(ledger: Ledger, against: Iterable[Published] = ()) -> Checked:
+def verify(ledger: Ledger, against: Iterable[ChargedBundle] = ()) -> Checked:
     """Check the chain, every balance, every stored answer, and bundles elsewhere; names the first difference."""
     ledger.store.check()
     with ledger.store.reading() as session:
@@ -103,7 +103,7 @@ def _check_answers(session: Session, view: View) -> int:
     return len(wanted)
 
 
-def _check_published(session: Session, view: View, tip: Tip, one: Published) -> None:
+def _check_published(session: Session, view: View, tip: Tip, one: ChargedBundle) -> None:
     """A bundle was charged here: the ledger still has the entry, and the commit of this very release."""
     if one.head.ledger != tip.ledger:
         raise VerificationError(f"{one.place} was charged to another ledger ({one.head.ledger})")

@@ -17,7 +17,7 @@ from margrave.planning.graphs.degrees import Side
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.graphs.spec import GraphSpec
-from margrave.spec.codebook import Categories, Codebook, Entry
+from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 
 Array = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ def _edges(spec: GraphSpec, data: Any, progress: Progress | None) -> Array:
     """For each pair of nodes, 1 if there is an edge and 0 if not."""
     columns, nodes = spec.data.columns, len(spec.nodes)
     outside = max(spec.nodes.names, key=len) + "*"  # longer than every node, so none of them
-    entries = tuple(Entry(name, Categories(spec.nodes.names), other=outside) for name in columns)
+    entries = tuple(CodebookEntry(name, Categories(spec.nodes.names), other=outside) for name in columns)
     counts = count_margins(open_source(data), Codebook(entries), [columns], progress=progress)[columns]
     failures = Failures()
     for axis, name in enumerate(columns):

@@ -21,7 +21,7 @@ from margrave.errors import DataError, UsageError
 from margrave.measure import parse
 from margrave.measure.failures import Failures
 from margrave.measure.sources.columns import days, encode, kind_of, plain
-from margrave.spec.codebook import Bins, Categories, Entry, Range
+from margrave.spec.codebook import Bins, Categories, CodebookEntry, Range
 
 MISSING, OUTSIDE, UNDECODABLE = -1, -2, -3
 """Codes of records that no declared value takes, by the rule that they break."""
@@ -42,7 +42,7 @@ class Recoded:
     undecodable: int = field(repr=False)
 
 
-def recode(column: pa.Array, entry: Entry) -> Recoded:
+def recode(column: pa.Array, entry: CodebookEntry) -> Recoded:
     """The codes of one column of one batch."""
     return Recoder(entry)(column)
 
@@ -55,7 +55,7 @@ def code_type(size: int) -> np.dtype[Any]:
 class Recoder:
     """An entry of the codebook, prepared for many batches. Remembers the codes of a bounded number of raw values."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: CodebookEntry) -> None:
         self.entry = entry
         values = entry.attribute.values
         self._type = code_type(len(values))
@@ -206,7 +206,7 @@ def _filled(column: pa.Array, kind: str) -> npt.NDArray[Any]:
     return days(ticks.cast(column.type))
 
 
-def rule_text(entry: Entry) -> str:
+def rule_text(entry: CodebookEntry) -> str:
     """The rule in words: the part of an error that says what a value must be."""
     rule = entry.rule
     if isinstance(rule, Categories):
@@ -217,7 +217,7 @@ def rule_text(entry: Entry) -> str:
     return f"must lie in the bins {rule.edges[0]}..{rule.edges[-1]}"
 
 
-def _check_kind(entry: Entry, kind: str) -> None:
+def _check_kind(entry: CodebookEntry, kind: str) -> None:
     """Refuses columns whose type can never fit the rule."""
     if kind in ("text", "empty") or isinstance(entry.rule, Categories):
         return

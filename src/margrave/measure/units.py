@@ -47,7 +47,7 @@ def bound_units(
     held: list[Coded] = []
     size = 0
     with ExitStack() as stack:
-        parts: Parts | None = None
+        parts: PartedRecords | None = None
         for batch in batches:
             if failures:
                 held.clear()
@@ -55,7 +55,7 @@ def bound_units(
             held.append(batch)
             size += _bytes(batch)
             if size > memory:
-                parts = parts or Parts(stack.enter_context(private_folder()), stack, key)
+                parts = parts or PartedRecords(stack.enter_context(private_folder()), stack, key)
                 parts.write(held)
                 size = 0
         if failures or not (held or parts):
@@ -91,7 +91,7 @@ def _bounded(records: Coded, max_records: int, key: bytes) -> Iterator[Coded]:
         yield Coded(len(part), {name: codes[name][part] for name in codes})
 
 
-class Parts:
+class PartedRecords:
     """Records parted by unit in temporary files: each file holds one batch for each part."""
 
     def __init__(self, folder: Folder, stack: ExitStack, key: bytes) -> None:
@@ -102,7 +102,7 @@ class Parts:
         self._schema: pa.Schema | None = None
 
     def __repr__(self) -> str:
-        return f"<Parts in {len(self._files)} files>"
+        return f"<PartedRecords in {len(self._files)} files>"
 
     def write(self, held: list[Coded]) -> None:
         """Takes all batches out of the list, and writes their records to one new file, part by part."""

@@ -19,7 +19,7 @@ from margrave.algebra.table import Table
 from margrave.errors import UsageError
 from margrave.models.facial import Face, face
 from margrave.models.model import Floats, Mask, Model
-from margrave.models.solve import Solution, closed_form, ipf, newton
+from margrave.models.solve import SolvedCounts, closed_form, ipf, newton
 
 TOLERANCE = 1e-10
 """A fit has converged when no fitted generator cell is further than this share of the total from the observed one."""
@@ -29,7 +29,7 @@ SWEEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class ModelFit:
     """A model fitted to a table: the extended maximum likelihood estimate, and how it was reached.
 
     ``face_rank`` is the dimension of the model restricted to the face: the number of parameters that the table
@@ -47,7 +47,7 @@ class Fit:
 
     def __repr__(self) -> str:
         """Without numbers, which may be confidential."""
-        return f"Fit({self.model}, {self.method}, {'converged' if self.converged else 'not converged'})"
+        return f"ModelFit({self.model}, {self.method}, {'converged' if self.converged else 'not converged'})"
 
     @property
     def exists(self) -> bool:
@@ -136,7 +136,7 @@ class Fit:
         return {"model": str(self.model), **{name: getattr(self, name) for name in names}, "converged": self.converged}
 
 
-def fit(model: Model, table: Table, *, tolerance: float = TOLERANCE, limit: int = 10_000) -> Fit:
+def fit(model: Model, table: Table, *, tolerance: float = TOLERANCE, limit: int = 10_000) -> ModelFit:
     """Fit a model to a full table of non-negative counts, whole or not.
 
     Decomposable models are fitted in closed form. Others by iterative proportional fitting on the face, and by
@@ -150,10 +150,10 @@ def fit(model: Model, table: Table, *, tolerance: float = TOLERANCE, limit: int 
         rank = _face_rank(model, found)
         solution = _iterate(model, counts, found.cells, rank, tolerance, limit)
     fitted = Table(table.domain, table.margin, solution.counts)
-    return Fit(model, table, fitted, found, rank, solution.method, solution.iterations, solution.converged)
+    return ModelFit(model, table, fitted, found, rank, solution.method, solution.iterations, solution.converged)
 
 
-def _iterate(model: Model, counts: Floats, cells: Mask, rank: int, tolerance: float, limit: int) -> Solution:
+def _iterate(model: Model, counts: Floats, cells: Mask, rank: int, tolerance: float, limit: int) -> SolvedCounts:
     first = ipf(model, counts, cells, tolerance, min(SWEEPS, limit))
     if first.converged or limit <= SWEEPS:
         return first

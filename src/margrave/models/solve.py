@@ -18,7 +18,7 @@ STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class SolvedCounts:
     """Fitted counts, the method's name, its sweeps or steps, and whether the margins were met."""
 
     counts: Floats
@@ -27,7 +27,7 @@ class Solution:
     converged: bool
 
 
-def closed_form(model: Model, counts: Floats) -> Solution:
+def closed_form(model: Model, counts: Floats) -> SolvedCounts:
     """A decomposable fit: the product of the generators' tables divided by that of the separators' tables."""
     assert model.sequence is not None
     fitted = np.ones(counts.shape) / prod(model.domain[name].size for name in model.free)
@@ -36,10 +36,10 @@ def closed_form(model: Model, counts: Floats) -> Solution:
         if place:
             below = counts.sum(axis=model.axes_outside(separator), keepdims=True)
             fitted = np.divide(fitted, below, out=np.zeros(counts.shape), where=below > 0)
-    return Solution(fitted, "closed form", 0, True)
+    return SolvedCounts(fitted, "closed form", 0, True)
 
 
-def ipf(model: Model, counts: Floats, cells: Mask, tolerance: float, limit: int) -> Solution:
+def ipf(model: Model, counts: Floats, cells: Mask, tolerance: float, limit: int) -> SolvedCounts:
     """Iterative proportional fitting: scale the table to one generator's margin after another, until all agree.
 
     It starts from the uniform table on the face, so every iterate is in the model there.
@@ -55,11 +55,11 @@ def ipf(model: Model, counts: Floats, cells: Mask, tolerance: float, limit: int)
             worst = max(worst, float(np.abs(goal - present).max()))
             fitted *= np.divide(goal, present, out=np.zeros(goal.shape), where=present > 0)
         if worst <= tolerance * total:
-            return Solution(fitted, "ipf", sweep, True)
-    return Solution(fitted, "ipf", limit, False)
+            return SolvedCounts(fitted, "ipf", sweep, True)
+    return SolvedCounts(fitted, "ipf", limit, False)
 
 
-def newton(model: Model, counts: Floats, cells: Mask, rank: int, start: Solution, tolerance: float) -> Solution:
+def newton(model: Model, counts: Floats, cells: Mask, rank: int, start: SolvedCounts, tolerance: float) -> SolvedCounts:
     """Newton's method on the model's parameters, from a fit that is already in the model.
 
     The logarithm of the fit moves along orthonormal directions ``Q`` of the model on the face. A step solves
@@ -79,8 +79,8 @@ def newton(model: Model, counts: Floats, cells: Mask, rank: int, start: Solution
             break
         logs = moved
         if _gap(model, counts, cells, np.exp(logs)) <= tolerance * total:
-            return Solution(_full(cells, np.exp(logs)), "newton", start.iterations + step, True)
-    return Solution(_full(cells, np.exp(logs)), "newton", start.iterations + STEPS, False)
+            return SolvedCounts(_full(cells, np.exp(logs)), "newton", start.iterations + step, True)
+    return SolvedCounts(_full(cells, np.exp(logs)), "newton", start.iterations + STEPS, False)
 
 
 def _ascend(directions: Floats, observed: Floats, logs: Floats, gradient: Floats) -> Floats | None:

@@ -18,7 +18,7 @@ from margrave.planning import strategies, wide
 from margrave.planning.accuracy import effective
 from margrave.planning.checks import check_overflow, check_spec
 from margrave.planning.plan import Plan, known_margins, protection_of
-from margrave.planning.strategies import Problem, Shares
+from margrave.planning.strategies import Demand, Shares
 from margrave.planning.wide import check_wide, is_wide_workload
 from margrave.spec.choices import Strategy
 from margrave.spec.spec import Spec
@@ -27,7 +27,7 @@ _FEW_TABLES = 100
 _SMALL_BASE = 1 << 20
 """The most cells of a base table that is tried beside the search."""
 
-_NAMED: dict[str, Callable[[Problem], Shares]] = {
+_NAMED: dict[str, Callable[[Demand], Shares]] = {
     "residual": strategies.residual,
     "fourier": strategies.fourier,
     "efron-stein": strategies.efron_stein,
@@ -36,7 +36,7 @@ _NAMED: dict[str, Callable[[Problem], Shares]] = {
     "search": strategies.search,
 }
 
-_WIDE: dict[str, Callable[[Problem], Shares]] = {
+_WIDE: dict[str, Callable[[Demand], Shares]] = {
     "search": wide.search,
     "margins": wide.margins,
     "base": strategies.base,
@@ -66,7 +66,7 @@ class Choice:
     """A strategy with its shares, before it is scaled to a budget."""
 
     strategy: str
-    problem: Problem
+    problem: Demand
     shares: Shares
     encoding: BinaryEncoding | None = None
 
@@ -111,7 +111,7 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     for table in spec.workload:
         margin = effective(domain, table.margin if encoding is None else encoding.margin(table.margin))
         wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
-    problem = Problem(domain, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
+    problem = Demand(domain, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
     if not problem.is_open:
         raise RefusedError("no wanted table says anything that is protected: this needs no private release")
     named = _WIDE if is_wide_workload(spec) else _NAMED

@@ -27,7 +27,7 @@ Shares = dict[Query, float]
 
 
 @dataclass(frozen=True)
-class Problem:
+class Demand:
     """What a strategy has to solve. Every attribute of ``domain`` that a table uses has at least two values.
 
     ``wanted``: weight of each table. ``known``: margins that are published exactly, so that the residuals below them
@@ -87,7 +87,7 @@ def residual_query(domain: Domain, margin: Margin) -> Query:
     return Query(margin, contrast=binary, residual=tuple(name for name in margin if name not in binary))
 
 
-def residual(problem: Problem) -> Shares:
+def residual(problem: Demand) -> Shares:
     """Each residual once. With Gaussian noise and ρ_T ∝ √(w_T p_T) this is the optimum (docs/mathematics.md)."""
     tables = dict(problem.cell_weights)
     shares = _residual_shares(problem, tables)
@@ -96,7 +96,7 @@ def residual(problem: Problem) -> Shares:
     return {residual_query(problem.domain, margin): share for margin, share in shares.items()}
 
 
-def _residual_shares(problem: Problem, tables: Mapping[Margin, float]) -> dict[Margin, float]:
+def _residual_shares(problem: Demand, tables: Mapping[Margin, float]) -> dict[Margin, float]:
     power = 1 / 2 if problem.gaussian else 1 / 3
     shares = {}
     for margin, weight in problem.residual_weights(tables).items():
@@ -106,14 +106,14 @@ def _residual_shares(problem: Problem, tables: Mapping[Margin, float]) -> dict[M
     return {margin: float(f"{share / total:.12g}") for margin, share in shares.items()}
 
 
-def unit_variance(problem: Problem, query: Query, below: Margin) -> float:
+def unit_variance(problem: Demand, query: Query, below: Margin) -> float:
     """σ²_T when the whole budget (ε = 1 or ρ = 1) goes to the query, in the continuous approximation."""
     l1, l2_squared = one_record(problem.domain, query)
     noise = l2_squared / 2 if problem.gaussian else 2 * l1**2
     return noise * float(spread(problem.domain, query, below))
 
 
-def _even_out(problem: Problem, tables: dict[Margin, float], rounds: int = 400) -> dict[Margin, float]:
+def _even_out(problem: Demand, tables: dict[Margin, float], rounds: int = 400) -> dict[Margin, float]:
     """Weights on the tables that make the worst of them as good as possible.
 
     The least maximum is a saddle point: at its weights, the best shares give every table of positive weight the same
@@ -145,12 +145,12 @@ def _even_out(problem: Problem, tables: dict[Margin, float], rounds: int = 400) 
     return best
 
 
-def fourier(problem: Problem) -> Shares:
+def fourier(problem: Demand) -> Shares:
     """Barak et al.: the same noise on every coefficient of the closure. Binary attributes only."""
     return {Query(margin, contrast=margin): 1.0 for margin in problem.unknown}
 
 
-def efron_stein(problem: Problem) -> Shares:
+def efron_stein(problem: Demand) -> Shares:
     """Yang et al.: the same noise on every entry of every block f^S, with the sensitivity that the blocks really have.
 
     ``∏_all k_j · f^S`` is the integer residual of S, so the same noise on the f^S is the same noise on those, and a
@@ -160,14 +160,14 @@ def efron_stein(problem: Problem) -> Shares:
     return {query: float(one_record(problem.domain, query)[1 if problem.gaussian else 0]) for query in queries}
 
 
-def margins(problem: Problem) -> Shares:
+def margins(problem: Demand) -> Shares:
     """The wanted tables themselves, each with noise of its own, sharing the budget as well as possible."""
     unknown = set(problem.unknown)
     queries = [Query(margin) for margin in problem.wanted if unknown.intersection(subsets(margin))]
     return _optimised(problem, queries)
 
 
-def _optimised(problem: Problem, queries: list[Query], rounds: int = 200) -> Shares:
+def _optimised(problem: Demand, queries: list[Query], rounds: int = 200) -> Shares:
     """The best shares for fixed queries, for the weighted mean of variances; each round cannot make it worse.
 
     With precision ``h_T = Σ_m a_mT s_m^q`` (q = 2 for Laplace, 1 for Gaussian) the objective Σ_T w_T / h_T is bounded
@@ -190,7 +190,7 @@ def _optimised(problem: Problem, queries: list[Query], rounds: int = 200) -> Sha
     return dict(zip(queries, (shares / shares.sum()).tolist(), strict=True))
 
 
-def base(problem: Problem) -> Shares:
+def base(problem: Demand) -> Shares:
     """The noisy base table: every cell of all attributes that some wanted table uses."""
     used = {name for margin in problem.wanted for name in margin}
     margin = problem.domain.margin(used)
@@ -202,7 +202,7 @@ def base(problem: Problem) -> Shares:
     return {Query(margin): 1.0}
 
 
-def search(problem: Problem) -> Shares:
+def search(problem: Demand) -> Shares:
     """The best plan found for Laplace noise, over cells and contrasts of the closure and of its supersets."""
     names = tuple(name for name in problem.domain.names if problem.domain[name].size > 1)
     position = {name: index for index, name in enumerate(names)}
@@ -215,7 +215,7 @@ def search(problem: Problem) -> Shares:
     }
 
 
-def norm(problem: Problem) -> float:
+def norm(problem: Demand) -> float:
     """(Σ_T √(w_T p_T))²/2: the least mean variance with ρ = 1, in closed form."""
     weights = problem.residual_weights(problem.cell_weights)
     units = {margin: prod((size - 1) / size for size in problem.domain.shape(margin)) for margin in weights}

@@ -27,10 +27,10 @@ from margrave.errors import RefusedError
 from margrave.planning import strategies
 from margrave.planning.accuracy import effective
 from margrave.planning.limits import ALL_WIDE_CELLS, FEW_ATTRIBUTES, LISTED_ATTRIBUTES, WIDE_CELLS, listable
-from margrave.planning.search.model import Candidate, Floats, Target
+from margrave.planning.search.model import Candidate, Floats, Goal
 from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish, residual_slopes, smooth
-from margrave.planning.strategies import Problem, Shares
+from margrave.planning.strategies import Demand, Shares
 from margrave.spec.spec import Spec
 
 _ROUNDS = 300
@@ -84,11 +84,11 @@ def _named(margin: Margin) -> str:
 class Merged:
     """A problem in which attributes of the same standing are one. ``groups``: the attributes that each stands for."""
 
-    problem: Problem
+    problem: Demand
     groups: tuple[Margin, ...]
 
     @classmethod
-    def of(cls, problem: Problem) -> Merged:
+    def of(cls, problem: Demand) -> Merged:
         standing: dict[str, list[int]] = {}
         for number, margin in enumerate((*problem.wanted, *problem.known)):
             for name in margin:
@@ -100,7 +100,7 @@ class Merged:
         return cls(problem, tuple(map(tuple, groups.values())))
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> Goal:
         """The problem on bare shapes."""
         home = {name: number for number, group in enumerate(self.groups) for name in group}
         sizes = tuple(prod(self.problem.domain.shape(group)) for group in self.groups)
@@ -109,7 +109,7 @@ class Merged:
             return tuple(sorted({home[name] for name in margin}))
 
         workload = {merged(margin): weight for margin, weight in self.problem.wanted.items()}
-        return Target(sizes, workload, self.problem.objective, tuple(map(merged, self.problem.known)))
+        return Goal(sizes, workload, self.problem.objective, tuple(map(merged, self.problem.known)))
 
     @property
     def listable(self) -> bool:
@@ -156,7 +156,7 @@ class Merged:
         return found
 
 
-def gaussian_shares(target: Target, rows: Any, shares: Floats) -> Floats:
+def gaussian_shares(target: Goal, rows: Any, shares: Floats) -> Floats:
     """The best shares for Gaussian noise, whose precision is proportional to them; see `search_shares` for the steps.
 
     The objective is convex in the shares. Each round cannot make it worse.
@@ -171,7 +171,7 @@ def gaussian_shares(target: Target, rows: Any, shares: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def search(problem: Problem) -> Shares:
+def search(problem: Demand) -> Shares:
     """The best plan found: over merged attributes, or for wide and small tables apart."""
     merged = Merged.of(problem)
     if merged.listable:
@@ -181,7 +181,7 @@ def search(problem: Problem) -> Shares:
     return joined(problem, parts)
 
 
-def margins(problem: Problem) -> Shares:
+def margins(problem: Demand) -> Shares:
     """The wanted tables themselves, each with noise of its own."""
     merged = Merged.of(problem)
     if merged.listable:
@@ -189,7 +189,7 @@ def margins(problem: Problem) -> Shares:
     return joined(problem, [(table, *_alone(table)) for table in _each(problem)])
 
 
-def _by_width(problem: Problem) -> tuple[list[Problem], list[Problem]]:
+def _by_width(problem: Demand) -> tuple[list[Demand], list[Demand]]:
     """The problem of the small tables and that of the wide ones, as far as there are any that say something."""
     open_tables = {margin: weight for margin, weight in problem.wanted.items() if not _is_known(problem, margin)}
     small = {margin: weight for margin, weight in open_tables.items() if len(margin) <= FEW_ATTRIBUTES}
@@ -199,20 +199,20 @@ def _by_width(problem: Problem) -> tuple[list[Problem], list[Problem]]:
     ]
 
 
-def _is_known(problem: Problem, margin: Margin) -> bool:
+def _is_known(problem: Demand, margin: Margin) -> bool:
     return any(set(margin) <= set(known) for known in problem.known)
 
 
-Part = tuple[Problem, Shares, float]
+Part = tuple[Demand, Shares, float]
 """Some of the wanted tables, shares for them, and the objective that these reach with all of the budget."""
 
 
-def _small(problem: Problem) -> Part:
+def _small(problem: Demand) -> Part:
     shares = strategies.residual(problem) if problem.gaussian else strategies.search(problem)
     return problem, shares, reached(problem, shares)
 
 
-def _wide(problem: Problem) -> list[Part]:
+def _wide(problem: Demand) -> list[Part]:
     merged = Merged.of(problem)
     if merged.listable:
         return [(problem, *merged.best())]
@@ -220,7 +220,7 @@ def _wide(problem: Problem) -> list[Part]:
     return [(table, *_alone(table)) for table in _each(replace(problem, wanted=largest))]
 
 
-def maximal_of(problem: Problem) -> Mapping[Margin, float]:
+def maximal_of(problem: Demand) -> Mapping[Margin, float]:
     """The wanted tables that lie in no other one, each with the weight of all that lie in it first."""
     found: dict[Margin, float] = {}
     for margin in sorted(problem.wanted, key=len, reverse=True):
@@ -229,7 +229,7 @@ def maximal_of(problem: Problem) -> Mapping[Margin, float]:
     return found
 
 
-def _each(problem: Problem) -> list[Problem]:
+def _each(problem: Demand) -> list[Demand]:
     return [
         replace(problem, wanted={margin: weight})
         for margin, weight in problem.wanted.items()
@@ -237,13 +237,13 @@ def _each(problem: Problem) -> list[Problem]:
     ]
 
 
-def _alone(problem: Problem) -> tuple[Shares, float]:
+def _alone(problem: Demand) -> tuple[Shares, float]:
     """One table as cells: every cell has the variance of the noise."""
     ((margin, weight),) = problem.wanted.items()
     return {Query(margin): 1.0}, (0.5 if problem.gaussian else 2.0) * (weight if problem.objective == "max" else 1.0)
 
 
-def reached(problem: Problem, shares: Shares) -> float:
+def reached(problem: Demand, shares: Shares) -> float:
     """The objective of small tables under shares that sum to 1."""
     power = 1 if problem.gaussian else 2
     total = sum(shares.values())
@@ -260,7 +260,7 @@ def reached(problem: Problem, shares: Shares) -> float:
     return sum(risks) if problem.objective == "mean" else max(risks)
 
 
-def joined(problem: Problem, parts: Sequence[Part]) -> Shares:
+def joined(problem: Demand, parts: Sequence[Part]) -> Shares:
     """Plans for parts of the tables as one, with the parts of the budget that are best if no part helps another.
 
     With q = 2 for Laplace and 1 for Gaussian noise, a part with share s of the budget reaches its objective / s^q.

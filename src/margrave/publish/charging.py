@@ -17,7 +17,7 @@ from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of
 from margrave.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
-from margrave.ledger.check import Published
+from margrave.ledger.check import ChargedBundle
 from margrave.ledger.journal import canonical
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.bundle import MANIFEST, bundle_files, manifest_content, read_bundle
@@ -155,7 +155,7 @@ def _read(content: Content) -> Release:
         return replace(read_bundle(files).release, stored=content)
 
 
-def published_in(path: str | Path) -> Iterator[Published]:
+def published_in(path: str | Path) -> Iterator[ChargedBundle]:
     """What the bundles at a path, or in a folder, say of their charges. Those made without a ledger say nothing."""
     place = Path(path)
     if not place.exists():
@@ -168,7 +168,7 @@ def published_in(path: str | Path) -> Iterator[Published]:
                 yield found
 
 
-def _published(place: Path) -> Published | None:
+def _published(place: Path) -> ChargedBundle | None:
     with opened(place) as files:
         if MANIFEST not in files.names:
             return None
@@ -181,4 +181,4 @@ def _published(place: Path) -> Published | None:
         head = Head(section["id"], section["entry"], section["hash"])
     except (KeyError, UsageError):
         raise BundleError(f"{place}: {MANIFEST} does not say where its ledger stood") from None
-    return Published(str(place), head, sha256(content).hexdigest(), None if signer is None else signer.raw.hex())
+    return ChargedBundle(str(place), head, sha256(content).hexdigest(), None if signer is None else signer.raw.hex())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrave.errors import UsageError
 from margrave.noise import Generator
 from margrave.reconstruct.published import Published
-from margrave.spec.codebook import Bins, Categories, Codebook, Entry, Range
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def records(published: Published) -> NDArray[Any]:
     return published.held.records()
 
 
-def typed(entry: Entry, codes: NDArray[np.int64]) -> NDArray[Any]:
+def typed(entry: CodebookEntry, codes: NDArray[np.int64]) -> NDArray[Any]:
     """The values of one attribute in the codebook's type: whole numbers of 64 bits, true and false, or text."""
     values = entry.attribute.values
     plain = entry.missing is None and entry.other is None
@@ -93,7 +93,7 @@ def schema(codebook: Codebook, names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, pa.array(_allowed(codebook[name])).type) for name in names])
 
 
-def shown(entry: Entry) -> list[str]:
+def shown(entry: CodebookEntry) -> list[str]:
     """What CSV writes for each code of an attribute."""
     return [value if isinstance(value, str) else repr(value) for value in _allowed(entry).tolist()]
 
@@ -101,7 +101,7 @@ def shown(entry: Entry) -> list[str]:
 class Coder:
     """The codes of values of one attribute, the inverse of `typed`."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: CodebookEntry) -> None:
         self._entry = entry
         self._known = {value: code for code, value in enumerate(_allowed(entry).tolist())}
 
@@ -121,6 +121,6 @@ class Coder:
         return np.array([self._known.get(value, -1) for value in values] or [-1], dtype=np.int64)
 
 
-def _allowed(entry: Entry) -> NDArray[Any]:
+def _allowed(entry: CodebookEntry) -> NDArray[Any]:
     """Every value of an attribute, in the codebook's type."""
     return typed(entry, np.arange(entry.attribute.size))

@@ -15,7 +15,7 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
-from margrave.models.loglinear import Fit, fit
+from margrave.models.loglinear import ModelFit, fit
 from margrave.models.model import Floats, Model
 
 
@@ -93,7 +93,7 @@ def _shift(first: Table, second: Table) -> Floats:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ModelAgreement:
     """One model fitted to the truth and to a release.
 
     ``l1``, ``total_variation`` and ``l2`` are between the two fits as probabilities. ``g2_carried`` is the
@@ -101,8 +101,8 @@ class Agreement:
     the released fit excludes a cell that is not empty.
     """
 
-    true: Fit
-    released: Fit
+    true: ModelFit
+    released: ModelFit
 
     def __post_init__(self) -> None:
         if self.true.model != self.released.model:
@@ -146,16 +146,16 @@ class Agreement:
         return self.released.p_value >= level if self.true.p_value >= level else None
 
 
-def agreement(model: Model, truth: Table, released: Table) -> Agreement:
+def agreement(model: Model, truth: Table, released: Table) -> ModelAgreement:
     """Fit one model to both tables."""
-    return Agreement(fit(model, truth), fit(model, released))
+    return ModelAgreement(fit(model, truth), fit(model, released))
 
 
 @dataclass(frozen=True)
-class Choice:
+class Ranking:
     """Models fitted to one table, the best first by BIC; ties keep the order in which they were given."""
 
-    fits: tuple[Fit, ...]
+    fits: tuple[ModelFit, ...]
 
     @property
     def best(self) -> Model:
@@ -167,11 +167,11 @@ class Choice:
         return self.fits[1].bic - self.fits[0].bic if len(self.fits) > 1 else float("inf")
 
 
-def choose(models: Sequence[Model], table: Table) -> Choice:
+def choose(models: Sequence[Model], table: Table) -> Ranking:
     """Fit the models to a table and sort them by BIC."""
     if not models:
         raise UsageError("there is no model to choose from")
-    return Choice(tuple(sorted((fit(model, table) for model in models), key=lambda one: one.bic)))
+    return Ranking(tuple(sorted((fit(model, table) for model in models), key=lambda one: one.bic)))
 
 
 def misleads(models: Sequence[Model], truth: Table, released: Table) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from margrave.algebra.domain import Margin
 from margrave.files.untrusted import MOST_DECLARED, MOST_EXCLUDED
-from margrave.spec.codebook import Bins, Categories, Codebook, Edge, Entry, Range, Rule
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Edge, Range, Rule
 from margrave.spec.reader import Node, canonical, shortened, words
 
 KEYS = ("values", "bins", "range", "closed", "missing", "other", "labels", "title", "determines")
@@ -94,9 +94,9 @@ def read_attributes(node: Node) -> tuple[Codebook, Names]:
     return Codebook(sound), names
 
 
-def _read_entries(node: Node, declared: Mapping[str, Node]) -> dict[str, Entry | None]:
+def _read_entries(node: Node, declared: Mapping[str, Node]) -> dict[str, CodebookEntry | None]:
     """The entries, as long as all their values together are few enough to be held."""
-    entries: dict[str, Entry | None] = {}
+    entries: dict[str, CodebookEntry | None] = {}
     total = 0
     for name, child in declared.items():
         entries[name] = entry = _read_entry(name, child)
@@ -122,7 +122,7 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def _read_entry(name: str, node: Node) -> Entry | None:
+def _read_entry(name: str, node: Node) -> CodebookEntry | None:
     """The entry, or None where its values cannot be known; an entry with wrong labels still tells its values."""
     if wrong := name_problem(name):
         node.problem(wrong)
@@ -144,7 +144,7 @@ def _read_entry(name: str, node: Node) -> Entry | None:
         return None
     title = (keys["title"].text() or "") if "title" in keys else ""
     determines = _plain_determines(keys.get("determines"))
-    entry = Entry(name, rule, title, extras.get("missing"), extras.get("other"), determines=determines)
+    entry = CodebookEntry(name, rule, title, extras.get("missing"), extras.get("other"), determines=determines)
     labels = _read_labels(keys["labels"], entry) if "labels" in keys else {}
     return replace(entry, labels=labels)
 
@@ -272,7 +272,7 @@ def _check_extra(node: Node, text: str, rule: Rule) -> None:
         node.problem(f"{text!r} reads as a point inside the bins; use a word")
 
 
-def _read_labels(node: Node, entry: Entry) -> dict[str, str]:
+def _read_labels(node: Node, entry: CodebookEntry) -> dict[str, str]:
     names = Names({entry.name: frozenset(entry.attribute.values)}, {entry.name: entry.attribute.values})
     labels: dict[str, str] = {}
     for value, child in node.pairs("a table from values to words").items():
@@ -311,7 +311,7 @@ def _check_determines(name: str, node: Node, names: Names) -> None:
             child.problem(f"says nothing about {words(absent)}; every value of {name!r} must be mapped")
 
 
-def _check_excluded(node: Node, entries: tuple[Entry, ...], names: Names) -> None:
+def _check_excluded(node: Node, entries: tuple[CodebookEntry, ...], names: Names) -> None:
     """Note maps that rule out so many combinations that they could not be listed."""
     total = 0
     for entry in entries:
@@ -323,7 +323,7 @@ def _check_excluded(node: Node, entries: tuple[Entry, ...], names: Names) -> Non
                 return
 
 
-def _check_cycles(node: Node, entries: tuple[Entry, ...]) -> None:
+def _check_cycles(node: Node, entries: tuple[CodebookEntry, ...]) -> None:
     """Note each attribute that determines itself through others."""
     edges = _without_ends({entry.name: tuple(entry.determines) for entry in entries})
     for start in edges:

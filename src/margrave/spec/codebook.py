@@ -102,7 +102,7 @@ Rule = Categories | Range | Bins
 
 
 @dataclass(frozen=True)
-class Entry:
+class CodebookEntry:
     """One attribute of the codebook.
 
     ``missing`` names the value for NULL, NaN and empty text; ``other`` the value for everything outside the rule
@@ -132,7 +132,7 @@ class Entry:
 class Codebook:
     """The attributes in their declared order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CodebookEntry, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "entries", tuple(self.entries))
@@ -141,5 +141,5 @@ class Codebook:
     def domain(self) -> Domain:
         return Domain(tuple(entry.attribute for entry in self.entries))
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> CodebookEntry:
         return self.entries[self.domain.position(name)]

@@ -26,7 +26,7 @@ _Row = tuple[str, Sequence[object]]
 
 
 @dataclass(frozen=True)
-class Files:
+class SpecFolder:
     """The folder that relative paths start from, and where the confidential data is: no fact is read from there."""
 
     base: Path | None = None
@@ -44,7 +44,7 @@ class Files:
         return file == source or inside or file.match(str(source))
 
 
-def read_public(node: Node, names: Names, files: Files) -> tuple[PublicFact, ...]:
+def read_public(node: Node, names: Names, files: SpecFolder) -> tuple[PublicFact, ...]:
     """The facts of a spec."""
     facts: dict[tuple[Margin, tuple[str, ...] | None], PublicFact] = {}
     for item in node.items("a list of facts: lists of attributes, or { cell = { … } }") or []:
@@ -56,7 +56,7 @@ def read_public(node: Node, names: Names, files: Files) -> tuple[PublicFact, ...
     return tuple(facts.values())
 
 
-def _read_fact(node: Node, names: Names, files: Files) -> PublicFact | None:
+def _read_fact(node: Node, names: Names, files: SpecFolder) -> PublicFact | None:
     if not isinstance(node.value, Mapping):
         margin = names.margin(node)
         return None if margin is None else PublicFact(margin)
@@ -86,7 +86,7 @@ def _read_cell(keys: Mapping[str, Node], names: Names) -> PublicFact | None:
     return PublicFact(tuple(cell), tuple(cell.values()), None if count is None else (count,))
 
 
-def _read_margin(keys: Mapping[str, Node], names: Names, files: Files) -> PublicFact | None:
+def _read_margin(keys: Mapping[str, Node], names: Names, files: SpecFolder) -> PublicFact | None:
     margin = names.margin(keys["of"])
     given = [key for key in ("count", "counts", "file") if key in keys]
     if len(given) > 1:
@@ -112,7 +112,7 @@ def _count(node: Node) -> int | None:
     return found
 
 
-def _total(keys: Mapping[str, Node], names: Names, margin: Margin, files: Files) -> tuple[int, ...] | None:
+def _total(keys: Mapping[str, Node], names: Names, margin: Margin, files: SpecFolder) -> tuple[int, ...] | None:
     if margin:
         keys["count"].problem("is for a cell or for the total, of = []; give counts, one for each cell, or a file")
         return None
@@ -120,7 +120,7 @@ def _total(keys: Mapping[str, Node], names: Names, margin: Margin, files: Files)
     return None if count is None else (count,)
 
 
-def _listed(keys: Mapping[str, Node], names: Names, margin: Margin, files: Files) -> tuple[int, ...] | None:
+def _listed(keys: Mapping[str, Node], names: Names, margin: Margin, files: SpecFolder) -> tuple[int, ...] | None:
     """Counts in the order of the cells, the last attribute changing fastest."""
     items = keys["counts"].items("a list of whole numbers") or []
     cells = prod(len(names.ordered[name]) for name in margin)
@@ -131,7 +131,7 @@ def _listed(keys: Mapping[str, Node], names: Names, margin: Margin, files: Files
     return tuple(count for count in counts if count is not None)
 
 
-def _from_file(keys: Mapping[str, Node], names: Names, margin: Margin, files: Files) -> tuple[int, ...] | None:
+def _from_file(keys: Mapping[str, Node], names: Names, margin: Margin, files: SpecFolder) -> tuple[int, ...] | None:
     """Counts from a CSV or Parquet file: a column for each attribute and one of counts; cells not listed are 0."""
     node = keys["file"]
     name = node.text()

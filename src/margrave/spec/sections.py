@@ -27,7 +27,7 @@ from margrave.spec.choices import (
     Strategy,
 )
 from margrave.spec.document import located
-from margrave.spec.public import Files, read_public
+from margrave.spec.public import SpecFolder, read_public
 from margrave.spec.reader import Node, words
 from margrave.spec.toml import quote
 from margrave.spec.workload import MOST_TABLES, Pattern, PublicFact, Wanted, count_margins
@@ -146,7 +146,7 @@ def _read_unit(node: Node) -> Unit | None:
     return Unit(column, most) if column is not None and most is not None and most >= 1 else None
 
 
-def read_release(node: Node, names: Names, files: Files) -> ReleaseSection:
+def read_release(node: Node, names: Names, files: SpecFolder) -> ReleaseSection:
     keys = node.table(RELEASE_KEYS)
     if not isinstance(node.value, Mapping):
         return ReleaseSection()

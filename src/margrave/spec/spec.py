@@ -33,7 +33,7 @@ from margrave.spec.choices import (
 from margrave.spec.codebook import Categories, Codebook
 from margrave.spec.contradictions import contradictions
 from margrave.spec.document import parse_text, spec_text, with_lines
-from margrave.spec.public import Files
+from margrave.spec.public import SpecFolder
 from margrave.spec.reader import Node, TooManyError
 from margrave.spec.sections import (
     DataSection,
@@ -243,7 +243,7 @@ def _read_root(root: Node, base: Path | None) -> Spec | None:
     release = ReleaseSection()
     if "release" in keys and names.values:
         secret = data.location if data is not None and data.confidential else None
-        release = read_release(keys["release"], names, Files(base, secret))
+        release = read_release(keys["release"], names, SpecFolder(base, secret))
     privacy = read_privacy(keys["privacy"], release) if "privacy" in keys else PrivacySection()
     if root.problems or privacy.budget is None:
         return None

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from margrave.budget.units import ApproxDP, PureDP, exact_text
-from margrave.spec.codebook import Bins, Categories, Codebook, Edge, Entry
+from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Edge
 from margrave.spec.workload import Pattern, PublicFact, Wanted
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _data(spec: Spec) -> dict[str, object]:
     return {key: value for key, value in written.items() if value is not None}
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def _entry(entry: CodebookEntry) -> dict[str, object]:
     written: dict[str, object] = {"title": entry.title} if entry.title else {}
     rule = entry.rule
     match rule:

@@ -40,7 +40,7 @@ SMALL = 3
 
 
 @dataclass(frozen=True)
-class Question:
+class Comparison:
     """What to compare: budgets (ε or ρ, as in the spec), strategies, methods of non-negativity, and how many runs."""
 
     budgets: tuple[Fraction, ...]
@@ -112,7 +112,7 @@ class Risk:
 class Evaluation:
     """All comparisons. ``exact_pinned``: how many small cells the exact tables would give away."""
 
-    question: Question
+    question: Comparison
     unit: str
     errors: tuple[TableError, ...]
     risks: tuple[Risk, ...]
@@ -137,7 +137,7 @@ class Evaluation:
         }
 
 
-def evaluate(spec: Spec, question: Question, data: Any = None, *, progress: Progress | None = None) -> Evaluation:
+def evaluate(spec: Spec, question: Comparison, data: Any = None, *, progress: Progress | None = None) -> Evaluation:
     """Release again and again, each time with noise from a seed, and compare with the truth.
 
     All methods of one strategy and budget see the same noise, so their differences are their own.

@@ -56,7 +56,7 @@ def cells_of(sizes: Sequence[int], margin: Iterable[int]) -> int:
 
 
 @dataclass(frozen=True)
-class Target:
+class Goal:
     """Sizes, tables with positive weights, and the objective to minimise.
 
     Residuals inside a `known` margin need no measurement: their variance is 0.

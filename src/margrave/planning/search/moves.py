@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.planning.search.designs import deal, designs
-from margrave.planning.search.model import Candidate, Margin, Target, cells_of, closure_of, indicator, subsets
+from margrave.planning.search.model import Candidate, Goal, Margin, cells_of, closure_of, indicator, subsets
 
 MANY_TABLES = 1_000
 MANY_TABLES_CELLS = range(16, 257)
@@ -20,7 +20,7 @@ MANY_TABLES_CELLS = range(16, 257)
 class Candidates:
     """The closed candidates of a target whose margin has at most `max_cells` cells, wanted tables excepted."""
 
-    def __init__(self, target: Target, max_cells: int) -> None:
+    def __init__(self, target: Goal, max_cells: int) -> None:
         self.target = target
         self.max_cells = max_cells
         self.binary = frozenset(j for j, k in enumerate(target.sizes) if k == 2)
@@ -103,7 +103,7 @@ def maximal(margins: Iterable[Margin]) -> list[Margin]:
     return kept
 
 
-def cover(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def cover(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
     """Margins of at most `max_cells` cells (or a single table) that together contain every table, built greedily.
 
     Each margin starts from the first table not yet inside one and takes in the attribute that completes most tables,
@@ -114,7 +114,7 @@ def cover(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Cand
     return grown(target, tables, max_cells)
 
 
-def grown(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def grown(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
     """`cover` of any tables: each block looks at all tables that wait."""
     waiting = indicator(tables, len(target.sizes)).astype(np.float32)
     blocks: list[Candidate] = []
@@ -131,7 +131,7 @@ def grown(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Cand
     return blocks
 
 
-def _packed(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def _packed(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
     """`cover` of tables of one attribute each, without looking at all of them again for each block.
 
     Any attribute completes one table, so a block takes in the smallest that fit, and of these the first.
@@ -155,7 +155,7 @@ def _packed(target: Target, tables: Sequence[Margin], max_cells: int) -> list[Ca
 
 
 def _best_extension(
-    target: Target, block: NDArray[np.bool_], waiting: NDArray[np.float32], missing: NDArray[np.float32], max_cells: int
+    target: Goal, block: NDArray[np.bool_], waiting: NDArray[np.float32], missing: NDArray[np.float32], max_cells: int
 ) -> int | None:
     """The attribute to take into the block next; `missing` counts the attributes each waiting table still lacks."""
     fits = ~block & (np.asarray(target.sizes) <= max_cells // cells_of(target.sizes, np.flatnonzero(block).tolist()))
@@ -169,7 +169,7 @@ def _best_extension(
     return int(np.argmax(gain)) if gain.max() > 0 else None
 
 
-def simple_sets(target: Target, candidates: Candidates) -> list[list[Candidate]]:
+def simple_sets(target: Goal, candidates: Candidates) -> list[list[Candidate]]:
     """Starting sets: wanted tables, contrasts of the residuals, the base table if it fits, designs, greedy covers."""
     binary = candidates.binary
     uncovered = set(target.closure)
@@ -191,7 +191,7 @@ def simple_sets(target: Target, candidates: Candidates) -> list[list[Candidate]]
     return [list(s) for s in unique]
 
 
-def designed(target: Target, tables: Sequence[Margin], candidates: Candidates) -> Iterator[list[Candidate]]:
+def designed(target: Goal, tables: Sequence[Margin], candidates: Candidates) -> Iterator[list[Candidate]]:
     """Sets whose margins are the blocks of a design, with the tables that lie in no block beside them."""
     used = sorted({j for t in tables for j in t})
     strength = max(len(t) for t in tables)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave.planning.search.model import Candidate, Choice, Floats, Margin, Target
+from margrave.planning.search.model import Candidate, Choice, Floats, Goal, Margin
 from margrave.planning.search.moves import Candidates, simple_sets
 from margrave.planning.search.shares import improve, polish, smooth
 
@@ -30,7 +30,7 @@ GAIN = 1e-4
 
 @dataclass(frozen=True)
 class State:
-    """A set of candidates with their rows (see `Target.rows`), shares that sum to 1, and the objective reached."""
+    """A set of candidates with their rows (see `Goal.rows`), shares that sum to 1, and the objective reached."""
 
     members: tuple[Candidate, ...]
     rows: Any
@@ -53,7 +53,7 @@ class Sequence31:
 class Walk:
     """Local search with a count of the work done, in units of roughly a nanosecond."""
 
-    def __init__(self, target: Target, candidates: Candidates, budget: float) -> None:
+    def __init__(self, target: Goal, candidates: Candidates, budget: float) -> None:
         self.target = target
         self.candidates = candidates
         self.work = 0.0
@@ -220,7 +220,7 @@ class Walk:
                 members[which] = grown
 
 
-def roles(target: Target) -> list[tuple[int, tuple[tuple[int, float], ...]]]:
+def roles(target: Goal) -> list[tuple[int, tuple[tuple[int, float], ...]]]:
     """What tells each attribute from others: its size, and the sizes and weights of the tables it is in."""
     tables: list[list[tuple[int, float]]] = [[] for _ in target.sizes]
     for table, weight in target.workload.items():
@@ -240,12 +240,12 @@ def search_laplace(
 ) -> list[Choice]:
     """A plan of (margin, contrast attributes, share), shares summing to 1, that covers the closure of the workload.
 
-    Residuals inside `known` margins need no cover. `objective` is "mean" or "max" (see `Target`); `effort` scales the
+    Residuals inside `known` margins need no cover. `objective` is "mean" or "max" (see `Goal`); `effort` scales the
     work allowed; no margin has more than `max_cells` cells, unless a wanted table itself does. The same arguments give
     the same plan, never worse than the wanted tables counted one by one, the contrasts of all residuals, or the
     base table, each with its best shares.
     """
-    target = Target(tuple(sizes), dict(workload), objective, tuple(known))
+    target = Goal(tuple(sizes), dict(workload), objective, tuple(known))
     candidates = Candidates(target, max_cells)
     walk = Walk(target, candidates, effort * WORK_PER_EFFORT)
     starts = sorted((rated(target, members) for members in simple_sets(target, candidates)), key=lambda s: s.value)
@@ -255,7 +255,7 @@ def search_laplace(
     return [(*final.members[i], float(final.shares[i])) for i in order]
 
 
-def rated(target: Target, members: Sequence[Candidate]) -> State:
+def rated(target: Goal, members: Sequence[Candidate]) -> State:
     """A starting set with converged shares."""
     rows = target.matrix(members)
     shares = smooth(target, rows, np.full(len(members), 1 / len(members)), 40)

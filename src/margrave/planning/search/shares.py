@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from margrave.planning.search.model import Floats, Target
+from margrave.planning.search.model import Floats, Goal
 
 SEARCH_POWER = 12.0
 POLISH_POWERS = (8.0, 32.0, 128.0, 512.0)
@@ -19,7 +19,7 @@ TINY = 1e-300
 FLOOR = 1e-9
 
 
-def residual_slopes(target: Target, variance: Floats, power: float) -> tuple[Floats, Floats]:
+def residual_slopes(target: Goal, variance: Floats, power: float) -> tuple[Floats, Floats]:
     """F^(1/p) and, up to a positive factor per batch entry, ∂F/∂σ²_T, for σ²_T along the last axis."""
     if target.objective == "mean":
         return variance @ target.residual_weights, target.residual_weights
@@ -30,7 +30,7 @@ def residual_slopes(target: Target, variance: Floats, power: float) -> tuple[Flo
     return value, np.asarray((target.spread.T @ (scaled * target.table_weights).T).T)
 
 
-def improve(target: Target, rows: Floats, shares: Floats, steps: int) -> tuple[Floats, Floats]:
+def improve(target: Goal, rows: Floats, shares: Floats, steps: int) -> tuple[Floats, Floats]:
     """`steps` updates of many sets at once: rows is sets x members x residuals, shares is sets x members.
 
     Padding members have share 0 and keep it. Returns the shares and their objective values.
@@ -51,7 +51,7 @@ def improve(target: Target, rows: Floats, shares: Floats, steps: int) -> tuple[F
     return shares, target.value(np.matmul((shares * shares)[:, None, :], rows)[:, 0])
 
 
-def smooth(target: Target, rows: Any, shares: Floats, steps: int) -> Floats:
+def smooth(target: Goal, rows: Any, shares: Floats, steps: int) -> Floats:
     """`improve` for one set, whose rows may be sparse."""
     power = 1.0 if target.objective == "mean" else SEARCH_POWER
     for _ in range(steps):
@@ -64,7 +64,7 @@ def smooth(target: Target, rows: Any, shares: Floats, steps: int) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def polish(target: Target, rows: Any, shares: Floats, iterations: int = 200) -> tuple[Floats, float]:
+def polish(target: Goal, rows: Any, shares: Floats, iterations: int = 200) -> tuple[Floats, float]:
     """Converged shares by quasi-Newton steps on log ε, where the objective is log F^(1/p) + 2 log Σ ε.
 
     Every point visited is a valid set of shares, and the best one is returned, never worse than the start.

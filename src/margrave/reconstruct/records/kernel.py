@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from margrave.reconstruct.records.kinds import Kinds
-from margrave.reconstruct.records.layout import Layout
+from margrave.reconstruct.records.layout import LoopTables
 from margrave.reconstruct.records.zeros import Zeros
 
 Floats = NDArray[np.float64]
@@ -116,7 +116,7 @@ def _forbid(score: Floats, row: Codes, variable: int, size: int, zeros: Zeros) -
 def sweep(
     codes: Codes,
     kinds: Kinds,
-    layout: Layout,
+    layout: LoopTables,
     zeros: Zeros,
     slope: Floats,
     curve: Floats,
@@ -184,7 +184,7 @@ def sweep(
 
 
 @compiled
-def count(codes: Codes, layout: Layout, counts: NDArray[np.int64]) -> None:
+def count(codes: Codes, layout: LoopTables, counts: NDArray[np.int64]) -> None:
     """Add the records to the counts of all tables."""
     for table in range(len(layout.entry)):
         entry = layout.entry[table]

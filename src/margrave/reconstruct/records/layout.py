@@ -19,7 +19,7 @@ Cells = NDArray[np.uint64]
 """Places of cells: without a sign, so that the compiled loops need no look at negative ones."""
 
 
-class Layout(NamedTuple):
+class LoopTables(NamedTuple):
     """The tables as the compiled loops need them.
 
     An *entry* is a table together with one of the variables that its attributes are functions of; the entries of
@@ -54,7 +54,7 @@ class Tables:
     offsets: Ints
     cells: Ints
     groups: tuple[tuple[int, int, tuple[int, ...]], ...]
-    layout: Layout
+    layout: LoopTables
 
     @property
     def size(self) -> int:
@@ -119,7 +119,7 @@ class _Steps:
         return self._known[key]
 
 
-def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> Layout:
+def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> LoopTables:
     steps = _Steps()
     entries: list[list[tuple[int, int, list[tuple[int, int]], int]]] = [[] for _ in found.names]
     for table, margin in enumerate(margins):
@@ -136,7 +136,7 @@ def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> Layou
     strides = [_stride(step[begin : begin + size]) for begin, size in owned]
     of_table = np.zeros(len(margins), dtype=np.int64)
     of_table[[table for _, _, _, table in flat]] = np.arange(len(flat))
-    return Layout(
+    return LoopTables(
         sizes=np.array(found.sizes(), dtype=np.int64),
         first=np.cumsum([0, *map(len, entries)]),
         owner=np.repeat(np.arange(len(entries)), [len(own) for own in entries]),

@@ -12,7 +12,7 @@ from margrave import examples, pipeline
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.algebra.table import Table
-from margrave.models.loglinear import Fit, fit
+from margrave.models.loglinear import ModelFit, fit
 from margrave.models.model import Model
 from margrave.score.measures import l1_distance
 from margrave.spec.spec import Spec
@@ -78,7 +78,7 @@ class Subject:
         return "".join(f"[{''.join(letter[name] for name in margin)}]" for margin in self.wanted)
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> ModelFit:
         """The model fitted to the truth."""
         return fit(self.model, self.truth)
 
