@@ -97,12 +97,12 @@ def publishable(plan: Plan) -> str | None:
         reason = no_records(plan, used_domain(plan))
         if reason is not None and method == "auto":
             reason = f"the full table has more than {FULL_CELLS} cells, and {reason}"
-    elif method not in METHODS and is_wide_plan(plan):
-        reason = "a measured table has too many margins for it"
     elif cells > FULL_CELLS:
         reason = f"the full table has more than {FULL_CELLS} cells"
     elif method == "linear-program" and cells > LARGEST_PROGRAM:
         reason = f"the full table has more than the {LARGEST_PROGRAM} cells that a linear program is solved for"
+    elif method not in METHODS and is_wide_plan(plan):
+        reason = "a measured table has too many margins for it"
     elif method == "simple" and plan.spec.structural_zeros:
         reason = "raising the constant fills impossible cells"
     elif method == "simple" and (plan.exact or plan.cells):
