@@ -123,3 +123,12 @@ def test_without_matplotlib_the_page_has_no_plots(spec, tmp_path, monkeypatch):
         "evaluation.json",
         "index.html",
     }
+
+
+def test_the_earlier_name_of_a_comparison_still_works_and_says_so():
+    import margrave.study.evaluate as module
+
+    with pytest.warns(DeprecationWarning, match="Comparison"):
+        assert module.Question is module.Comparison
+    with pytest.raises(AttributeError, match="nonsense"):
+        module.nonsense  # noqa: B018

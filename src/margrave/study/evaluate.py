@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 
@@ -260,3 +261,11 @@ def _frame(rows: Sequence[TableError | Risk]) -> pd.DataFrame:
     return pd.DataFrame(
         [{name: ",".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in plain]
     )
+
+
+def __getattr__(name: str) -> Any:
+    """The name that :class:`Comparison` had in 0.1.0, for one more version."""
+    if name != "Question":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn("Question is called Comparison now", DeprecationWarning, stacklevel=2)
+    return Comparison
