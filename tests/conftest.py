@@ -3,8 +3,14 @@
 import pytest
 from hypothesis import settings
 
+from tests.processor import Processor
+
 settings.register_profile("margrave", deadline=None, derandomize=True, max_examples=60, print_blob=False)
 settings.load_profile("margrave")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Processor(), "margrave-processor")
 
 
 @pytest.fixture(autouse=True, scope="session")

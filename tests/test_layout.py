@@ -23,3 +23,8 @@ def test_every_folder_of_tests_is_a_room():
 def test_every_room_has_its_tests():
     assert folders(SOURCE, "*.py") - folders(TESTS, "test_*.py") - NO_TESTS == set()
     assert {one for one in NO_TESTS if (TESTS / one).is_dir() or not (SOURCE / one).is_dir()} == set()
+
+
+def test_the_tests_of_commands_are_named_by_their_files():
+    files = {path.stem.removeprefix("test_") for path in (TESTS / "cli").glob("test_*.py")}
+    assert files <= {path.stem for path in (SOURCE / "cli").glob("*.py")}

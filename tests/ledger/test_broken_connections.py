@@ -7,8 +7,8 @@ import psycopg
 
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Pool
+from tests.ledger.commands import run  # noqa: F401
 from tests.ledger.helpers import every
-from tests.ledger.test_command_line import run  # noqa: F401
 
 STEPS = {
     "init": ("ledger", "init"),

@@ -6,8 +6,8 @@ from margrave.errors import RefusedError
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Grants
 from margrave.ledger.words import sentence
+from tests.ledger.commands import run
 from tests.ledger.helpers import Clock, ask, eps, released, small
-from tests.ledger.test_command_line import run
 from tests.ledger.test_older_rules import INSIDE
 from tests.ledger.test_versions import older
 

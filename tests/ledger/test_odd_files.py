@@ -15,8 +15,8 @@ from margrave.ledger import Ledger, verify
 from margrave.ledger.replay import remake
 from margrave.ledger.stores.sqlite import SqliteStore
 from tests.ledger import crash
+from tests.ledger.commands import run  # noqa: F401
 from tests.ledger.helpers import every, names, released, small
-from tests.ledger.test_command_line import run  # noqa: F401
 from tests.ledger.test_faults import demoted, in_child
 
 LEDGER = ("show", "history", "verify", "export survey", "init", "account ann", "grant ann survey@1 epsilon=1")

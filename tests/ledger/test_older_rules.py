@@ -13,8 +13,8 @@ from margrave.ledger.records import Asked, Grants, Pool, Tip, View
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.words import statement
+from tests.ledger.commands import run
 from tests.ledger.helpers import Clock, ask, eps, released, sha
-from tests.ledger.test_command_line import run
 from tests.ledger.test_versions import GOLDEN, older, tips
 
 __all__ = ["run"]

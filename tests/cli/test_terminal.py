@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 import tomllib
+from time import sleep
 
 import pandas as pd
 import pytest
@@ -180,3 +181,15 @@ def test_formulas_are_named_and_written_as_they_are(tmp_path):
 def test_a_bundle_without_formulas_is_not_warned_of(tmp_path):
     place = mg.release(mg.examples.path("fungus"), seed=1).save(tmp_path / "out")
     assert "formula" not in shown("verify", place).output
+
+
+@pytest.mark.parametrize("step", ["progress", "watching"])
+def test_a_long_step_is_named_where_no_progress_can_be_shown(monkeypatch, capsys, step):
+    monkeypatch.setattr(terminal, "PATIENCE", 0.02)
+    with getattr(terminal, step)("Fitting"):
+        sleep(0.5)
+    assert capsys.readouterr().err == "Fitting ...\n"
+    monkeypatch.setattr(terminal, "PATIENCE", 60.0)
+    with getattr(terminal, step)("Fitting"):
+        pass
+    assert not capsys.readouterr().err

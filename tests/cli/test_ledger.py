@@ -1,43 +1,10 @@
 """The commands of `margrave ledger`, as people type them."""
 
 import json
-import sys
 
-import pytest
+from tests.ledger import commands
 
-from margrave.cli import main
-
-SPEC = """
-[data]
-source = "data.csv"
-[attributes]
-smoke = ["no", "yes"]
-[release]
-tables = [["smoke"]]
-strategy = "margins"
-nonnegative = "none"
-rounding = "none"
-[privacy]
-epsilon = 1.0
-"""
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "spec.toml").write_text(SPEC)
-    (tmp_path / "data.csv").write_text("smoke\n" + "no\nyes\nno\n" * 20)
-
-    def command(*words, code=0):
-        monkeypatch.setattr(sys, "argv", ["margrave", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert (ended.value.code or 0) == code, out + err
-        assert "fault" not in err
-        return out if code == 0 else err
-
-    return command
+run = commands.run
 
 
 def test_a_day_at_the_bank(run, tmp_path):
@@ -78,7 +45,7 @@ def test_a_day_at_the_bank(run, tmp_path):
     assert "there is no account eve" in run("ledger", "show", "--account", "eve", code=2)
     assert "there is no account eve" in run("ledger", "history", "--account", "eve", code=2)
     run("ledger", "grant", "uni", "survey@2024", "--end")
-    (tmp_path / "spec.toml").write_text(SPEC.replace("1.0", "0.5"))
+    (tmp_path / "spec.toml").write_text(commands.SPEC.replace("1.0", "0.5"))
     assert "expired" in run(*charged, code=3)
 
 

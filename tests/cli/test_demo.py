@@ -1,0 +1,9 @@
+"""The demonstration."""
+
+from tests.cli.typed import inside
+
+
+def test_demo_shows_exact_and_private_tables(tmp_path):
+    out = inside("demo", "fungus", "--out", str(tmp_path / "demo")).stdout
+    assert "EXACT" in out and "PRIVATE" in out and "margrave release" in out
+    assert "std_error" in out

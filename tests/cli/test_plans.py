@@ -1,0 +1,28 @@
+"""What a plan prints."""
+
+import json
+
+import pytest
+
+from tests.cli.typed import CZECH, inside
+
+
+def test_plan_shows_cost_noise_and_forecast():
+    out = inside("plan", CZECH).stdout
+    for word in ("ε = 1", "Laplace", "mental, family", "RMSE", "In plain words", "Memory"):
+        assert word in out
+
+
+def test_plan_as_json():
+    plan = json.loads(inside("plan", CZECH, "--json").stdout)
+    assert plan["guarantee"].keys() == {"epsilon"}
+    assert plan["rmse"] == pytest.approx(3.2, abs=0.05)
+    assert [row["cells"] for row in plan["forecast"]] == [4, 8, 16]
+    assert plan["groups"]["5"]["epsilon"] == pytest.approx(5)
+
+
+def test_plan_for_a_target_and_a_sweep():
+    rows = json.loads(inside("plan", CZECH, "--sweep", "0.5,1", "--json").stdout)
+    assert [row["budget"] for row in rows] == ["0.5", "1"]
+    found = inside("plan", CZECH, "--target", "5@95%")
+    assert "Write this budget" in found.stderr
