@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from margrave import __version__
-from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, keys, ledger, plans, study
+from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, keys, ledger, plans, risk, study
 from margrave.cli.terminal import complain
 from margrave.errors import MargraveError
 
@@ -52,6 +52,7 @@ app.command()(commands.release)
 app.command()(bundles.show)
 app.command()(bundles.verify)
 app.command()(bundles.report)
+app.command()(risk.risk)
 app.command()(inference.infer)
 app.command()(evaluate.evaluate)
 app.command()(commands.count)

@@ -1,0 +1,46 @@
+"""``margrave risk``: what a release's guarantee means for attackers, computed from the guarantee alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from margrave.cli.arguments import AsJson
+from margrave.cli.terminal import heading, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from margrave.planning.guarantee import Guarantee
+
+
+def risk(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release (OUT), or a spec.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Say what attackers can reach at most. Membership, reconstruction, linkage; opens no data."""
+    from margrave.planning.exposure import exposure, rounded_up
+    from margrave.planning.guarantee import approximate
+
+    found = exposure(_promise(file))
+    if as_json:
+        print_json(found.as_json())
+        return
+    heading(f"What attackers can reach at {approximate(found.promise.cost)}")
+    rows = [(limit.attack, rounded_up(limit.before), rounded_up(limit.after)) for limit in found.limits]
+    print_table(("attack", "without the release", "with it, at most"), rows)
+    for limit in found.limits:
+        say(limit.words)
+    for sentence in found.words():
+        say(sentence)
+
+
+def _promise(file: Path) -> Guarantee:
+    """The guarantee of a spec's plan, or of a bundle."""
+    from margrave.planning.planner import make_plan
+    from margrave.publish.bundle.bundle import load
+    from margrave.spec.spec import Spec
+
+    if file.suffix == ".toml":
+        return make_plan(Spec.load(file)).promise
+    return load(file).plan.promise
