@@ -16,7 +16,7 @@ from margrave.cli.app import app
 from margrave.errors import RefusedError
 from margrave.ledger import Ledger
 from margrave.ledger.words import statement
-from margrave.publish.charging import notion_of
+from margrave.planning.written import notion_of
 from margrave.publish.report.public_facts import fact_values
 from margrave.publish.verification.verify import verify
 from margrave.spec.workload import PublicFact

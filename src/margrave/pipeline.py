@@ -8,9 +8,10 @@ A spec and a plan are public and open no data. `release` checks, then enters the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 from margrave.algebra.domain import Margin
 from margrave.crossing import ExactTables, Measured
@@ -21,31 +22,64 @@ from margrave.measure.graphs import measure_graph
 from margrave.measure.profile import profile
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
+from margrave.planning.asked import request_of
 from margrave.planning.checks import check_plan
 from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.plan import Plan
-from margrave.planning.planner import make_plan
+from margrave.planning.ways.registry import planned
 from margrave.publish.bundle.room import check_manifest
-from margrave.publish.charging import charged, request_of
+from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
 from margrave.publish.graphs import GraphRelease
 from margrave.publish.release import Release
+from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.published import publishable
 from margrave.spec.spec import Spec
 
 Progress = Callable[[int, int | None], None]
 
 
-def plan(spec: Spec | str | Path) -> Plan:
-    """What a release by this spec would do, cost and be worth. Opens no data."""
-    planned = make_plan(spec if isinstance(spec, Spec) else Spec.load(spec))
-    publishable(planned)
-    return planned
+@overload
+def plan(spec: Spec) -> Plan: ...
+
+
+@overload
+def plan(spec: GraphSpec) -> GraphPlan: ...
+
+
+@overload
+def plan(spec: str | Path) -> Any: ...
+
+
+def plan(spec: Any) -> Any:
+    """What a release by this spec would do, cost and be worth, whichever way of asking it declares. Opens no data."""
+    found = planned(spec)
+    MEASURES[found.way].publishable(found)
+    return found
+
+
+class Options(TypedDict, total=False):
+    """What `release` takes beside a plan and data."""
+
+    ledger: Ledger | None
+    account: str | None
+    dataset: str | None
+    request: str | None
+    seed: int | str | None
+    progress: Progress | None
+
+
+@overload
+def release(what: Plan | Spec, data: Any = None, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def release(what: str | Path, data: Any = None, **options: Unpack[Options]) -> Any: ...
 
 
 def release(
-    what: Plan | Spec | str | Path,
+    what: Any,
     data: Any = None,
     *,
     ledger: Ledger | None = None,
@@ -54,7 +88,7 @@ def release(
     request: str | None = None,
     seed: int | str | None = None,
     progress: Progress | None = None,
-) -> Release:
+) -> Any:
     """Spend the budget of a plan once, and publish.
 
     ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation; by default what the spec names.
@@ -65,19 +99,20 @@ def release(
     ``seed``: for experiments only. A seeded release can be repeated, so anybody can take its noise away again; it is
     marked as not private wherever it goes.
     """
-    planned = what if isinstance(what, Plan) else plan(what)
-    _check(planned)
-    source = _data(planned.spec, data)
+    asked = planned(what)
+    way, measures = bundle_way(asked.way), MEASURES[asked.way]
+    measures.check(asked)
+    source = _data(asked.spec, data)
 
-    def draw() -> Measured:
+    def draw() -> Any:
         generator = Generator.system() if seed is None else Generator.seeded(seed)
-        return run.measure(planned, source, generator, progress)
+        return measures.measure(asked, source, generator, progress)
 
     if ledger is None:
-        return Release(planned, draw())
+        return way.outcome(asked, draw())
     if seed is not None or account is None:
         raise UsageError("a charged release needs an account, and no seed: seeded noise is not private")
-    return charged(ledger, planned, request_of(planned, ledger.only_dataset(dataset), account, request), draw)
+    return charged(ledger, asked, request_of(asked, ledger.only_dataset(dataset), account, request), draw, way.pack)
 
 
 def count(
@@ -122,7 +157,7 @@ def _data(spec: Spec | GraphSpec, data: Any) -> Any:
     return data
 
 
-def _check(planned: Plan) -> None:
+def _check_tables(planned: Plan) -> None:
     """Everything that can be refused without opening the data, and so without cost."""
     if planned.spec.draft:
         raise RefusedError(
@@ -138,3 +173,31 @@ def _check(planned: Plan) -> None:
             f"the plan needs about {planned.memory / 2**30:.1f} GiB of memory, {available / 2**30:.1f} GiB are free: "
             "ask for smaller or fewer tables, or another strategy"
         )
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How a way of asking is measured.
+
+    ``publishable`` refuses a plan whose answers could not be published, ``check`` everything else that can be refused
+    without opening the data; ``measure`` enters the confidential side.
+    """
+
+    publishable: Callable[[Any], object]
+    check: Callable[[Any], None]
+    measure: Callable[[Any, Any, Generator, Progress | None], Any]
+
+
+def _measure_tables(planned: Plan, data: Any, generator: Generator, progress: Progress | None) -> Measured:
+    return run.measure(planned, data, generator, progress)
+
+
+def _nothing(planned: Any) -> None:
+    """Nothing to refuse."""
+
+
+MEASURES: Mapping[str, Measures] = {
+    "release": Measures(publishable, _check_tables, _measure_tables),
+    "graph": Measures(_nothing, _nothing, measure_graph),
+}
+"""Every way of asking that enters the confidential side, by its name."""

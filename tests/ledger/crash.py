@@ -21,11 +21,14 @@ import pandas as pd
 import margrave as mg
 from margrave.budget.units import PureDP
 from margrave.ledger import verify
-from margrave.ledger.records import Asked, Grants, Pool, Question
+from margrave.ledger.records import Grants, Pool, Question, RequestRecord
 from margrave.measure import run
+from margrave.planning.asked import request_of
+from margrave.planning.written import notion_of
 from margrave.publish.bundle import bundle
 from margrave.publish.bundle.drawn import unpack
-from margrave.publish.charging import _read, notion_of, published_in, request_of
+from margrave.publish.charging import published_in
+from margrave.publish.ways.release import TablesPack
 
 SPEC = """
 [attributes]
@@ -42,6 +45,7 @@ DATA = pd.DataFrame({"a": ["x", "y", "x"] * 10})
 WATCHED = (
     "ledger/",
     "publish/charging.py",
+    "publish/ways/release.py",
     "publish/bundle/drawn.py",
     "files/writing.py",
     "files/temporary.py",
@@ -68,14 +72,14 @@ def release(url, out):
 
 def kept(ledger):
     """The noisy answers that the ledger keeps, whether with a bundle or waiting for one; None before they are drawn."""
-    numbers = [one.drawn for one in ledger.records(Question)] + [one.answer for one in ledger.records(Asked)]
+    numbers = [one.drawn for one in ledger.records(Question)] + [one.answer for one in ledger.records(RequestRecord)]
     number = next((one for one in numbers if one is not None), None)
     if number is None:
         return None
     with ledger.store.reading() as session:
         content = session.answer(number)
     asked = request_of(PLAN, ledger.only_dataset(None), "ann")
-    drawn = unpack(PLAN, asked.question, content) if number in numbers[:1] else _read(content).measured
+    drawn = unpack(PLAN, asked.question, content) if number in numbers[:1] else TablesPack().read(content).measured
     return [one.outputs.tolist() for one in drawn.answers]
 
 
@@ -126,7 +130,7 @@ def check(url, out):
     """After a kill: the books are right, no bundle is there without its charge, and a retry is not charged again."""
     with mg.Ledger.open(url) as ledger:
         verify(ledger, published_in(out) if out.exists() else ())
-        requests = ledger.records(Asked)
+        requests = ledger.records(RequestRecord)
         if out.exists():
             assert [one.status for one in requests] == ["committed"]
         before = kept(ledger)

@@ -11,9 +11,11 @@ from margrave import pipeline
 from margrave.budget.units import ZCDP
 from margrave.errors import DataError, RefusedError, UsageError, VerificationError
 from margrave.ledger import verify
-from margrave.ledger.records import Asked, Pool
+from margrave.ledger.records import Pool, RequestRecord
 from margrave.ledger.words import sentence, statement
-from margrave.publish.charging import notion_of, published_in, request_of
+from margrave.planning.asked import request_of
+from margrave.planning.written import notion_of
+from margrave.publish.charging import published_in
 from margrave.publish.verification.verify import verify as verify_bundle
 from tests.ledger.helpers import eps
 
@@ -114,7 +116,7 @@ def test_a_failure_with_the_data_open_stays_charged(ledger, plan):
     for _ in range(2):
         with pytest.raises(DataError):
             mg.release(plan, bad, ledger=ledger, account="ann", request="mine")
-    assert [one.status for one in ledger.records(Asked)] == ["reserved"]
+    assert [one.status for one in ledger.records(RequestRecord)] == ["reserved"]
     assert spent(ledger) == plan.cost.epsilon
     last = list(ledger.entries())[-1][0]
     assert (last.kind, last.body["reason"]) == ("failed", "DataError")
@@ -141,7 +143,7 @@ def test_whatever_fails_after_the_draw_is_repeated_from_the_same_noise(ledger, p
 
     for _ in range(2):
         with monkeypatch.context() as patched:
-            patched.setattr("margrave.publish.charging._written", fail)
+            patched.setattr("margrave.publish.ways.release._written", fail)
             with pytest.raises(type(failure)):
                 mg.release(plan, DATA, ledger=ledger, account="ann", request="once")
         verify(ledger)
@@ -204,9 +206,9 @@ def test_an_interruption_leaves_the_request_to_be_taken_up(ledger, plan, monkeyp
         patch.setattr(pipeline.run, "measure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             mg.release(plan, DATA, ledger=ledger, account="ann")
-    assert [one.status for one in ledger.records(Asked)] == ["reserved"]
+    assert [one.status for one in ledger.records(RequestRecord)] == ["reserved"]
     mg.release(plan, DATA, ledger=ledger, account="ann")
-    assert [one.status for one in ledger.records(Asked)] == ["committed"]
+    assert [one.status for one in ledger.records(RequestRecord)] == ["committed"]
     assert spent(ledger) == plan.cost.epsilon
 
 

@@ -14,7 +14,8 @@ from margrave.errors import RefusedError, UsageError
 from margrave.ledger import DataSetName, Notion, ledger, verify
 from margrave.ledger.records import Pool
 from margrave.ledger.words import sentence, statement
-from margrave.publish.charging import notion_of, request_of
+from margrave.planning.asked import request_of
+from margrave.planning.written import notion_of
 from margrave.publish.verification.verify import verify as verify_bundle
 from tests.ledger.helpers import TENTH, Clock, ask, eps, released
 from tests.ledger.test_versions import older

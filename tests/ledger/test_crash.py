@@ -17,7 +17,7 @@ import pytest
 
 from margrave.errors import LedgerError
 from margrave.ledger import Ledger, verify
-from margrave.ledger.records import Asked, Pool
+from margrave.ledger.records import Pool, RequestRecord
 from tests.ledger.helpers import answer, ask, eps, every, many, released, small
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_power_cut_at_every_length_of_the_log(folder, tried):
         with Ledger.open(copy) as after:
             assert after.head.number >= least
             verify(after)
-            open_requests = [one for one in after.records(Asked) if one.status == "reserved"]
+            open_requests = [one for one in after.records(RequestRecord) if one.status == "reserved"]
             assert len(open_requests) <= 1
             for again in range(4):
                 released(after, again)
@@ -173,8 +173,8 @@ def test_server_without_power_in_the_middle_of_its_work(server, tried):
         server.start()
         with Ledger.open(url) as ledger:
             verify(ledger)
-            committed = {one.id for one in ledger.records(Asked) if one.status == "committed"}
+            committed = {one.id for one in ledger.records(RequestRecord) if one.status == "committed"}
             assert {identity for identity, _ in told} <= committed
-            assert ledger.records(Pool)[0].spent.epsilon == Fraction(len(ledger.records(Asked)), 10)
+            assert ledger.records(Pool)[0].spent.epsilon == Fraction(len(ledger.records(RequestRecord)), 10)
     tried("power cuts", "postgresql", crashes)
     tried("charges confirmed to writers that were then cut off", "postgresql", len(told))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from margrave.ledger import Ledger, verify
-from margrave.ledger.records import Asked, Pool
+from margrave.ledger.records import Pool, RequestRecord
 from tests.ledger.helpers import eps, many, small
 
 ROOT = Path(__file__).parents[2]
@@ -55,10 +55,10 @@ def test_writers_killed_at_any_moment_leave_all_that_was_confirmed(url, tried):
     small(url, cap=eps(10_000), grant=eps(10_000)).close()
     found = crowd(url, 8, rounds, "killed")
     with Ledger.open(url) as ledger:
-        committed = {one.id for one in ledger.records(Asked) if one.status == "committed"}
+        committed = {one.id for one in ledger.records(RequestRecord) if one.status == "committed"}
         assert found and found.keys() <= committed
         assert set(found.values()) == {1}
-        assert ledger.records(Pool)[0].spent.epsilon == Fraction(len(ledger.records(Asked)), 10)
+        assert ledger.records(Pool)[0].spent.epsilon == Fraction(len(ledger.records(RequestRecord)), 10)
         verify(ledger)
     tried("writers killed, eight at a time", kind_of(url), 8 * rounds)
     tried("charges confirmed to writers that were then cut off", kind_of(url), len(found))

@@ -15,12 +15,13 @@ from margrave.files import content as contents
 from margrave.files import writing
 from margrave.files.content import AnswerFile, digest_of, gathered, pieces
 from margrave.ledger import verify
-from margrave.ledger.records import Asked, Pool
+from margrave.ledger.records import Pool, RequestRecord
 from margrave.ledger.stores import store as stores
-from margrave.publish import charging
+from margrave.planning.written import notion_of
 from margrave.publish.bundle import large
-from margrave.publish.charging import notion_of, published_in
+from margrave.publish.charging import published_in
 from margrave.publish.verification.verify import verify as verify_bundle
+from margrave.publish.ways import release as tables
 from tests.ledger.helpers import ask, sha, small
 
 TEXT = bytes(range(256)) * 20
@@ -74,7 +75,7 @@ def test_large_answers_are_kept_in_pieces(ledger, pieces_of_a_thousand, as_file)
 )
 def test_a_piece_that_is_missing_or_elsewhere_is_noticed(ledger, pieces_of_a_thousand, change):
     ledger.commit(ledger.reserve(ask(1)), file_of(TEXT), sha(1))
-    (asked,) = ledger.records(Asked)
+    (asked,) = ledger.records(RequestRecord)
     with ledger.store.writing() as session:
         session.begin(["head"])
         session.write(change, (asked.number * stores.MOST_PARTS + 2,))
@@ -156,7 +157,7 @@ def test_a_full_disk_keeps_the_charge_and_gives_no_answer(release, monkeypatch):
     monkeypatch.setattr(writing, "AnswerFile", full)
     with pytest.raises(LedgerError, match=r"No space left on device.*TMPDIR"):
         release()
-    (asked,) = release.ledger.records(Asked)
+    (asked,) = release.ledger.records(RequestRecord)
     assert asked.status == "reserved" and asked.touched
     spent = release.ledger.records(Pool)[0].spent
     assert spent.rho > 0
@@ -169,14 +170,14 @@ def test_a_full_disk_keeps_the_charge_and_gives_no_answer(release, monkeypatch):
 def test_what_a_ledger_could_not_keep_is_refused_before_anything_is_spent(release, monkeypatch):
     monkeypatch.setattr(pipeline.run, "measure", lambda *_: pytest.fail("the data was opened"))
     with monkeypatch.context() as patch:
-        patch.setattr(charging, "MOST_BYTES", 1000)
+        patch.setattr(tables, "MOST_BYTES", 1000)
         with pytest.raises(RefusedError, match="divide the tables between several releases"):
             release()
     with monkeypatch.context() as patch:
-        patch.setattr(charging, "disk_usage", lambda _: namedtuple("Usage", "free")(1000))
+        patch.setattr(tables, "disk_usage", lambda _: namedtuple("Usage", "free")(1000))
         with pytest.raises(RefusedError, match="set TMPDIR"):
             release()
-    assert release.ledger.records(Asked) == []
+    assert release.ledger.records(RequestRecord) == []
     assert release.ledger.records(Pool)[0].spent.rho == 0
 
 

@@ -9,7 +9,7 @@ from margrave.budget.units import ZCDP, ApproxDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import DataSetName, Ledger, verify
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Asked, Grants, Pool, Tip, View
+from margrave.ledger.records import Grants, Pool, RequestRecord, Tip, View
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.words import statement
@@ -66,7 +66,7 @@ def test_beyond_the_new_rule_nothing_more_is_charged_or_granted(url):
         with pytest.raises(RefusedError, match="nothing more can be granted"):
             ledger.grant("ann", "survey@1", ApproxDP(Fraction(1, 10**6), Fraction(1, 10**9)))
         assert verify(ledger).beyond == ("the cap of survey", "the grant of ann from survey")
-        assert {one.status for one in ledger.records(Asked)} == {"committed"}
+        assert {one.status for one in ledger.records(RequestRecord)} == {"committed"}
 
 
 def test_beyond_the_new_rule_other_data_sets_go_on(url):

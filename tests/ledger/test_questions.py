@@ -8,7 +8,7 @@ from margrave.errors import RefusedError, UsageError, VerificationError
 from margrave.files.content import AnswerFile, pieces
 from margrave.ledger import Ledger, Notion, verify
 from margrave.ledger import ledger as ledgers
-from margrave.ledger.records import Asked, Grants, Pool, Question
+from margrave.ledger.records import Grants, Pool, Question, RequestRecord
 from margrave.ledger.words import statement, told_to
 from tests.ledger.helpers import Clock, answer, ask, eps, granted
 
@@ -278,5 +278,5 @@ def test_the_curator_sees_what_failed(ledger):
     failed_after_the_draw(ledger, charge)
     kinds = [entry.kind for entry, _ in ledger.entries()][-3:]
     assert kinds == ["reserve", "drawn", "failed"]
-    (asked,) = ledger.records(Asked)
+    (asked,) = ledger.records(RequestRecord)
     assert asked.status == "reserved" and asked.touched

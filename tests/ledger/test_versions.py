@@ -8,7 +8,7 @@ import pytest
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
 from margrave.files.content import pieces
 from margrave.ledger import Ledger, verify
-from margrave.ledger.records import END, Asked, Pool, decode
+from margrave.ledger.records import END, Pool, RequestRecord, decode
 from margrave.ledger.rules.entries import NEWEST
 from margrave.ledger.stores import store
 from margrave.ledger.stores.opening import open_store
@@ -60,7 +60,7 @@ def test_an_older_schema_is_brought_up_to_date(url, version):
         assert [b"".join(pieces(ledger.reserve(ask(number)).content)) for number in range(1, 5)] == [
             f"answer {number}".encode() for number in range(1, 5)
         ]
-        assert {one.id: one.status for one in ledger.records(Asked)} == {
+        assert {one.id: one.status for one in ledger.records(RequestRecord)} == {
             **{f"ann-{number}": "committed" for number in range(1, 5)},
             "bob-4": "committed",
             "ann-5": "reserved",

@@ -11,8 +11,9 @@ import margrave as mg
 from margrave.cli.app import app
 from margrave.errors import MargraveError, RefusedError, UsageError, VerificationError
 from margrave.ledger.check import verify as verify_ledger
+from margrave.planning.written import notion_of
 from margrave.publish.bundle.bundle import bundle_files
-from margrave.publish.charging import notion_of, published_in
+from margrave.publish.charging import published_in
 from margrave.publish.verification.signature import SIGNATURE, PublicKey, Signed, SigningKey
 from margrave.publish.verification.verify import verify
 from tests.shapes import domain_of, frame_of, spec_of

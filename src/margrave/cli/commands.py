@@ -12,7 +12,6 @@ from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPat
 from margrave.cli.terminal import notice, print_frame, print_json, progress, say, warn_of_formulas, watching
 
 if TYPE_CHECKING:
-    from margrave.publish.release import Release
     from margrave.publish.verification.signature import SigningKey
 
 
@@ -109,7 +108,7 @@ def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:
     return load_key(sign)
 
 
-def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Release:
+def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Any:
     """A release, charged to a ledger if one is named."""
     from margrave import pipeline
     from margrave.errors import UsageError

@@ -57,7 +57,7 @@ def _charged_twice(name: str, planned: Plan, url: str) -> Release:
     from margrave import pipeline
     from margrave.cli import ledger as bank
     from margrave.ledger import Ledger
-    from margrave.publish.charging import notion_of
+    from margrave.planning.written import notion_of
 
     with Ledger.create(url) as ledger:
         ledger.register(f"{name}@1", notion_of(planned.spec), planned.spec.budget)

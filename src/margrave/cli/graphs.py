@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from margrave.cli.arguments import AsJson, Seed
-from margrave.cli.terminal import heading, notice, print_frame, print_json, print_table, progress, say
-
-if TYPE_CHECKING:
-    from margrave.planning.graphs.plan import GraphPlan
+from margrave.cli.plans import show_plan
+from margrave.cli.terminal import notice, print_frame, print_json, progress
 
 app = typer.Typer(
     name="graph",
@@ -30,9 +28,9 @@ def plan(spec: SpecPath, as_json: AsJson = False) -> None:
 
     found = pipeline.plan_graph(spec)
     if as_json:
-        print_json(_plan_json(found))
+        print_json(found.to_json())
     else:
-        _show(found)
+        show_plan(found)
 
 
 @app.command()
@@ -67,33 +65,3 @@ def release(
         print_frame(out.blocks(), "edges by the groups of their ends")
         if out.nearest is not None:
             notice(f"A simple graph of {int(out.nearest.edges.sum())} edges goes with it: write it with --out.")
-
-
-def _show(found: GraphPlan) -> None:
-    from margrave.planning.describe import number
-
-    spec = found.spec
-    heading(f"Plan: {len(spec.nodes)} nodes, {len(spec.nodes.groups)} groups, cost {found.cost}")
-    rows = [("edges of each block", f"±{number(2 * found.block_noise.variance**0.5)}")]
-    if found.right_pairs is not None:
-        rows.append(("edge or no edge, each pair", f"right with probability {found.right_pairs:.3f}"))
-    print_table(("what", "noise (two standard errors)"), rows)
-    for sentence in found.words():
-        say(sentence)
-    for warning in found.warnings:
-        notice(f"Warning: {warning}.")
-
-
-def _plan_json(found: GraphPlan) -> dict[str, Any]:
-    from margrave.publish.graphs import events_json, facts_json
-
-    return {
-        "cost": found.cost.as_dict(),
-        "sensitivity": found.sensitivity,
-        "events": events_json(found),
-        "facts": facts_json(found),
-        "block_std_error": found.block_noise.variance**0.5,
-        "pair_right_probability": found.right_pairs,
-        "words": list(found.words()),
-        "warnings": list(found.warnings),
-    }

@@ -110,9 +110,7 @@ def dataset(
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
     from margrave.errors import UsageError
-    from margrave.planning.checks import check_spec
-    from margrave.publish.charging import notion_of
-    from margrave.spec.spec import Spec
+    from margrave.planning.ways.registry import load_spec, spec_way
 
     if (spec is None) == (count is None) or (count is not None and (cap or most or disjoint or event_delta)):
         raise UsageError("give a spec, to register a data set, or --count alone, to declare it of an older one")
@@ -122,12 +120,11 @@ def dataset(
         say(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
         return
     assert spec is not None
-    loaded = Spec.load(spec)
-    check_spec(loaded)
+    loaded = load_spec(spec)
     with _opened(ledger, clock_is_right) as found:
         found.register(
             name,
-            notion_of(loaded),
+            spec_way(loaded.way).notion(loaded),
             _budget(cap),
             most=_budget(most),
             disjoint=disjoint,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress = Callable[[int, int | None], None]
-Asked = tuple[Margin, tuple[str, ...], Quantity]
+Sought = tuple[Margin, tuple[str, ...], Quantity]
 """Attributes, their values, and the number that is asked about."""
 
 
@@ -128,7 +128,7 @@ class Inference:
                 raise UsageError(f"({', '.join(margin)}) is not a term of {self.model}: its contrasts are zero there")
         return found
 
-    def contrast_targets(self, terms: Iterable[Margin]) -> Iterator[Asked]:
+    def contrast_targets(self, terms: Iterable[Margin]) -> Iterator[Sought]:
         """Of each term, the contrasts against the first values."""
         domain, possible = self.model.domain, self.quasi.evidence.possible
         if not possible.all():
@@ -146,7 +146,7 @@ class Inference:
                 values = tuple(domain[name].values[code] for name, code in chosen.items())
                 yield term, values, Contrast(weights)
 
-    def share_targets(self, margins: Iterable[Margin]) -> Iterator[Asked]:
+    def share_targets(self, margins: Iterable[Margin]) -> Iterator[Sought]:
         """Of each table, the log odds of falling into each of its cells."""
         domain, possible = self.model.domain, self.quasi.evidence.possible
         for margin in margins:
@@ -160,7 +160,7 @@ class Inference:
                     values = tuple(domain[name].values[code] for name, code in place.items())
                     yield margin, values, LogOdds(chosen)
 
-    def _numbers(self, targets: list[Asked], progress: Progress | None) -> Iterator[Number]:
+    def _numbers(self, targets: list[Sought], progress: Progress | None) -> Iterator[Number]:
         for done, (margin, values, target) in enumerate(targets):
             if progress is not None:
                 progress(done, len(targets))

@@ -9,7 +9,7 @@ from margrave.errors import VerificationError
 from margrave.files.content import digest_of
 from margrave.ledger.earlier import drawn_answers
 from margrave.ledger.ledger import Ledger
-from margrave.ledger.records import Asked, Grants, Keys, Pool, Question, Tip, View
+from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord, Tip, View
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import requests
@@ -89,7 +89,7 @@ def _check_state(session: Session, view: View) -> int:
 
 def _check_answers(session: Session, view: View) -> int:
     """Every committed answer is there, unchanged, and so are noisy answers that wait for one; nothing else is."""
-    asked = (one for one in view.changes.values() if isinstance(one, Asked))
+    asked = (one for one in view.changes.values() if isinstance(one, RequestRecord))
     wanted = {one.number: one.closed for one in asked if one.answer == one.number}
     waiting = [one for one in view.changes.values() if isinstance(one, Question) and one.drawn is not None]
     unwanted = session.answered() - wanted.keys() - {one.drawn for one in waiting}
@@ -132,9 +132,9 @@ def _check_published(session: Session, view: View, tip: Tip, one: ChargedBundle)
         )
 
 
-def _charged_by(session: Session, view: View, head: Head) -> Asked | None:
+def _charged_by(session: Session, view: View, head: Head) -> RequestRecord | None:
     """The request that was reserved there: by its place in the public journal or, as bundles said before, in all."""
-    asked = (one for one in view.changes.values() if isinstance(one, Asked))
+    asked = (one for one in view.changes.values() if isinstance(one, RequestRecord))
     mark, row = (head.number, head.hash), session.entry(head.number)
     number = head.number if row is not None and row[2] == head.hash else None
     return next((one for one in asked if one.mark == mark or one.number == number), None)

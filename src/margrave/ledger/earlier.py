@@ -9,7 +9,7 @@ from typing import Any
 
 from margrave.errors import RefusedError, UsageError, VerificationError
 from margrave.files.content import Content, digest_of
-from margrave.ledger.records import Asked, Question, View, budget_json
+from margrave.ledger.records import Question, RequestRecord, View, budget_json
 from margrave.ledger.replay import entry_of
 from margrave.ledger.rules.lookup import requests
 from margrave.ledger.rules.totals import no_more
@@ -17,10 +17,10 @@ from margrave.ledger.stores.store import Session
 from margrave.ledger.values import Request
 
 
-def earlier(view: View, request: Request) -> Asked | None:
+def earlier(view: View, request: Request) -> RequestRecord | None:
     """The request of the same account that this one takes up; None if the account has not asked this before."""
     dataset = str(request.dataset)
-    asked = view.get(Asked, request.id) if request.id is not None else None
+    asked = view.get(RequestRecord, request.id) if request.id is not None else None
     if asked is None:
         asking = reversed(requests(view, dataset, request.question))
         mine = (one for one in asking if one.account == request.account and no_more(request.cost, one.cost))
@@ -33,7 +33,7 @@ def earlier(view: View, request: Request) -> Asked | None:
     return asked
 
 
-def stored_answer(session: Session, asked: Asked) -> tuple[Mapping[str, Any], Content]:
+def stored_answer(session: Session, asked: RequestRecord) -> tuple[Mapping[str, Any], Content]:
     """What the commit of a request says, and the stored answer."""
     body = entry_of(session, asked.closed)[0].body
     content = session.answer(asked.answer) if asked.answer is not None else b""

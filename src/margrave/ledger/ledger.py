@@ -20,9 +20,9 @@ from margrave.ledger.records import (
     END,
     FIXED,
     NAMES,
-    Asked,
     DataSet,
     Record,
+    RequestRecord,
     Tip,
     View,
     budget_json,
@@ -341,20 +341,20 @@ class Ledger:
         known = self._recent.get(key)
         return known[1] if known is not None and known[0] == text else decode(key, text)
 
-    def _asked(self, session: Session, charge: Charge) -> tuple[Asked, View]:
+    def _asked(self, session: Session, charge: Charge) -> tuple[RequestRecord, View]:
         keys = [f"asked/{charge.request}"]
         known = self._recent.get(keys[0])
-        if known is not None and isinstance(known[1], Asked):
+        if known is not None and isinstance(known[1], RequestRecord):
             keys.append(f"question/{known[1].dataset}/{known[1].question}")
         view = self._view(session, keys)
-        asked = view.get(Asked, charge.request)
+        asked = view.get(RequestRecord, charge.request)
         if asked is None:
             raise VerificationError(
                 f"the ledger has no request {charge.request}, which it charged before: it was truncated or restored"
             )
         return asked, view
 
-    def _charge(self, session: Session, view: View, asked: Asked) -> Charge:
+    def _charge(self, session: Session, view: View, asked: RequestRecord) -> Charge:
         """The charge of a request, with what is kept for its question. Whoever is given that has touched the data."""
         asking = requests(view, asked.dataset, asked.question)
         first, paid = answered(asking), charge_of(asking)
@@ -369,7 +369,7 @@ class Ledger:
         # Where the question was charged, whoever asks: a bundle is not to tell who had to ask again.
         return Charge(asked.id, DataSetName.parse(asked.dataset), Head(tip.ledger, *paid.mark), time, content, drawn)
 
-    def _close(self, session: Session, view: View, asked: Asked, first: Asked) -> Content:
+    def _close(self, session: Session, view: View, asked: RequestRecord, first: RequestRecord) -> Content:
         """Close a request with the stored answer to its question, unless it is closed."""
         closing, content = stored_answer(session, first)
         if asked.status == "reserved":

@@ -285,7 +285,7 @@ class Grants(NamedTuple):
         return cls(pool, account, tuple(map(Grant.from_json, value["grants"])))
 
 
-class Asked(NamedTuple):
+class RequestRecord(NamedTuple):
     """A request, what it cost, and which grants it was charged to.
 
     Entry ``number`` reserved it. ``paid`` are pairs of an account and the number of its grant; ``cap`` says whether
@@ -316,7 +316,7 @@ class Asked(NamedTuple):
     def status(self) -> str:
         return "reserved" if self.closed is None else "void" if self.answer is None else "committed"
 
-    def close(self, number: int, answer: int | None = None) -> Asked:
+    def close(self, number: int, answer: int | None = None) -> RequestRecord:
         """The request once an entry has committed it, with its answer, or made it void."""
         return self._replace(closed=number, answer=answer)
 
@@ -333,7 +333,7 @@ class Asked(NamedTuple):
         )
 
     @classmethod
-    def from_json(cls, name: str, value: Mapping[str, Any]) -> Asked:
+    def from_json(cls, name: str, value: Mapping[str, Any]) -> RequestRecord:
         paid = tuple((account, index) for account, index in value["paid"])
         read = {"cost": read_budget(value["cost"]), "paid": paid, "mark": _read_mark(value)}
         return cls(name, **{**value, **read})
@@ -389,7 +389,7 @@ class Keys:
 
 KINDS: Mapping[str, type[Record]] = {
     "account": Account,
-    "asked": Asked,
+    "asked": RequestRecord,
     "dataset": DataSet,
     "grants": Grants,
     "head": Tip,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from margrave.errors import MargraveError, VerificationError
 from margrave.ledger.journal import NO_MARK, START, Entry, read_entry
-from margrave.ledger.records import END, Asked, Grants, Pool, Record, Tip, View, decode
+from margrave.ledger.records import END, Grants, Pool, Record, RequestRecord, Tip, View, decode
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.totals import alike
 from margrave.ledger.stores.store import MOST_PARTS, Session
@@ -78,7 +78,7 @@ def _same(key: str, text: str, record: Record) -> bool:
         old = decode(key, text)
     except VerificationError:
         return False
-    if isinstance(old, Tip | Asked) and isinstance(record, Tip | Asked) and old.mark == NO_MARK:
+    if isinstance(old, Tip | RequestRecord) and isinstance(record, Tip | RequestRecord) and old.mark == NO_MARK:
         return old == record._replace(mark=NO_MARK)
     if isinstance(old, Pool) and isinstance(record, Pool):
         return old._replace(spent=record.spent) == record and alike(old.spent, record.spent)
@@ -92,7 +92,7 @@ def _same(key: str, text: str, record: Record) -> bool:
 def _number_answers(session: Session, view: View) -> None:
     """Keep answers under the numbers of their requests, no longer under their SHA-256."""
     for one in view.changes.values():
-        if isinstance(one, Asked) and one.answer == one.number:
+        if isinstance(one, RequestRecord) and one.answer == one.number:
             session.write(
                 f"INSERT INTO ledger_answer (place, content) SELECT {one.number * MOST_PARTS} + part, content "
                 "FROM ledger_bundle WHERE digest = ?",

@@ -12,7 +12,7 @@ from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.ledger.journal import Entry, is_public
 from margrave.ledger.ledger import Ledger
-from margrave.ledger.records import Asked, DataSet, Keys, Members, Pool, Tip, View, budget_json, read_limit
+from margrave.ledger.records import DataSet, Keys, Members, Pool, RequestRecord, Tip, View, budget_json, read_limit
 from margrave.ledger.replay import chain
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool, payers
@@ -298,7 +298,7 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
     return Statement(pool, versions, tuple(requests), tip.ledger, *tip.mark, keys, early)
 
 
-def _request_json(entry: Entry, asked: Asked) -> dict[str, Any]:
+def _request_json(entry: Entry, asked: RequestRecord) -> dict[str, Any]:
     body = entry.body
     return {
         "entry": asked.mark[0],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
 from margrave.noise import DiscreteLaplace
+from margrave.planning.asked import Sheet
 from margrave.planning.effect import fact_words
 from margrave.planning.guarantee import approximate
 
@@ -76,6 +77,23 @@ def plain_table(headers: Sequence[str], rows: Rows) -> str:
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
     return "  ".join(cells).rstrip()
+
+
+def sheets(plan: Plan, most: int | None = None) -> tuple[Sheet, ...]:
+    """The tables of a plan: its measurements, its forecast, and what a theorem promises where there is one."""
+    found = [
+        Sheet(
+            f"Plan: {plan.strategy} strategy, cost {approximate(plan.guarantee)}",
+            MEASUREMENT_HEADERS,
+            measurement_rows(plan, most),
+        ),
+        Sheet(f"Forecast: RMSE {number(plan.rmse)} per cell", FORECAST_HEADERS, forecast_rows(plan, most)),
+    ]
+    bounds = [(name_of(margin), number(bound)) for margin, bound in plan.theory().items()]
+    if bounds:
+        title = "What the theorem promises for the linear program's tables, with probability 95 %"
+        found.append(Sheet(title, ("table", "L1 at most"), bounds))
+    return tuple(found)
 
 
 def _heading(plan: Plan) -> str:

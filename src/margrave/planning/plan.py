@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,16 @@ from margrave.facts.declared import (
     loose_cells,
 )
 from margrave.facts.facts import Facts
+from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning import prediction
 from margrave.planning.accuracy import Accuracy, TableForecast, effective, forecast
-from margrave.planning.describe import describe, describe_html
+from margrave.planning.asked import Sheet
+from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import revealed
 from margrave.planning.guarantee import Guarantee
+from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
 
 MOST_RECORDS = 1 << 40
@@ -47,11 +51,13 @@ _LARGE_EPSILON = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a release will do, known before any data is opened.
+    """Everything that a release will do, known before any data is opened: an `Asked`.
 
     ``strategy`` is the one chosen, never "auto". ``exact`` are the margins that are published without noise because
     they are the same in all neighbours. With an ``encoding``, everything is measured over its binary attributes.
     """
+
+    way: ClassVar[str] = "release"
 
     spec: Spec
     strategy: str
@@ -65,6 +71,42 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return describe_html(self)
+
+    @property
+    def title(self) -> str:
+        return self.spec.title
+
+    @property
+    def notion(self) -> Notion:
+        """Whom a release by this plan protects, given which public facts."""
+        return notion_of(self.spec)
+
+    @property
+    def events(self) -> tuple[Mapping[str, Any], ...]:
+        """Every measurement as JSON."""
+        return tuple(measurement_json(one) for one in self.measurements)
+
+    @property
+    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
+        """The exact counts that are public facts, as JSON."""
+        return tuple(disclosure_json(one) for one in self.disclosures)
+
+    @cached_property
+    def question(self) -> str:
+        """The digest of what this plan asks."""
+        return question_of(self)
+
+    def words(self) -> tuple[str, ...]:
+        """The guarantee, in sentences for people."""
+        return self.promise.words()
+
+    def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
+        """What is measured, and what to expect of each table, in words and figures."""
+        return sheets(self, most)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for scripts."""
+        return account_json(self)
 
     @property
     def domain(self) -> Domain:

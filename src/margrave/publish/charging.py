@@ -1,95 +1,77 @@
-"""Releases that are charged to a ledger: what is asked of it, and the bundle that it keeps."""
+"""Whatever is charged to a ledger: in which order it is reserved, drawn, kept and committed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from shutil import disk_usage
-from tempfile import gettempdir
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from margrave.crossing import Measured
-from margrave.errors import BundleError, MargraveError, RefusedError, UsageError
+from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content
-from margrave.files.untrusted import MOST_BYTES
-from margrave.files.writing import File, archive_of
-from margrave.ledger import Charge, DataSetName, Head, Ledger, Notion, Request
+from margrave.ledger import Charge, Head, Ledger, Request
 from margrave.ledger.check import ChargedBundle
-from margrave.ledger.journal import canonical
-from margrave.planning.plan import Plan
-from margrave.publish.bundle.bundle import MANIFEST, bundle_files, manifest_content, read_bundle
-from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
-from margrave.publish.bundle.large import bundle_bytes, is_large
-from margrave.publish.bundle.manifest import disclosure_json, measurement_json, plan_json, read_manifest
-from margrave.publish.bundle.reading import archived, opened
-from margrave.publish.release import Release
+from margrave.planning.asked import Asked
+from margrave.publish.bundle.bundle import MANIFEST, manifest_content
+from margrave.publish.bundle.manifest import ledger_section
+from margrave.publish.bundle.reading import opened
 from margrave.publish.verification.signature import signer_of
-from margrave.spec.spec import Spec
+
+A = TypeVar("A", bound=Asked, contravariant=True)
+M = TypeVar("M")
+R = TypeVar("R", covariant=True)
 
 
-def notion_of(spec: Spec) -> Notion:
-    """Whom a release by this spec protects, given which public facts. Facts stand with the attributes they speak of."""
-    public = spec.public_dict()
-    attributes, declared = public["attributes"], public["release"]
-    assert isinstance(attributes, Mapping) and isinstance(declared, Mapping)
-    facts = [
-        canonical({"fact": text, "attributes": {name: attributes[name] for name in fact.margin}})
-        for fact, text in zip(spec.public, declared.get("public", ()), strict=True)
-    ]
-    unit = None if spec.data is None or spec.data.unit is None else spec.data.unit.column
-    protected = unit, spec.records_per_unit, spec.neighbours, spec.sensitive
-    return Notion(*protected, tuple(facts), spec.induced, spec.counted)
+class Pack(Protocol[A, M, R]):
+    """How one way of asking writes for a ledger to keep: noisy answers as drawn, and what is published of them.
+
+    ``A`` is asked, ``M`` is what was measured, ``R`` what is published.
+    """
+
+    def check(self, asked: A) -> None:
+        """Refuse what could not be kept, before anything is spent on it."""
+
+    def keep(self, asked: A, drawn: M) -> Content:
+        """Noisy answers as bytes. How many depends on what is asked, and never on the data."""
+
+    def kept(self, asked: A, content: Content) -> M:
+        """The inverse of `keep`. What does not fit is refused."""
+
+    def write(self, asked: A, drawn: M, charge: Mapping[str, Any]) -> tuple[Content, str]:
+        """What is published, which says where it was charged, and its identity: a SHA-256."""
+
+    def read(self, content: Content) -> R:
+        """What is published, from the bytes of `write`."""
 
 
-def request_of(plan: Plan, dataset: DataSetName, account: str, request: str | None = None) -> Request:
-    """What a plan asks of a data set. Two plans ask the same when their bundles could be the same."""
-    events = tuple(measurement_json(one) for one in plan.measurements)
-    # The column says already that rows are counted: so a question has the same name as before plans said so, too.
-    uncounted = replace(plan, protection=replace(plan.protection, counted=False))
-    asked = {
-        "spec": plan.spec.public_dict(),
-        "plan": plan_json(uncounted),
-        "events": events,
-        "count": plan.spec.counted,
-    }
-    return Request(
-        dataset=dataset,
-        account=account,
-        question=sha256(canonical(asked).encode()).hexdigest(),
-        cost=plan.cost,
-        notion=notion_of(plan.spec),
-        id=request,
-        title=plan.spec.title,
-        mechanisms=events,
-        exact=plan.exact,
-        disclosed=tuple(disclosure_json(one) for one in plan.disclosures),
-    )
-
-
-def charged(ledger: Ledger, plan: Plan, request: Request, draw: Callable[[], Measured]) -> Release:
+def charged(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], pack: Pack[A, M, R]) -> R:
     """Reserve, draw, keep, commit: in this order, so that whatever is interrupted, nothing is there without its charge.
 
-    What can be known without data comes first: whether the ledger could keep the answer.
+    This is the only way to spend. What can be known without data comes first: whether the ledger could keep the answer.
 
     Noisy answers are kept as soon as they are drawn. Whatever fails afterwards is repeated from them: drawing again
     until it succeeds would be another, dearer question. A failure costs no more and no less than an answer.
     """
-    check_room(plan)
+    _check_request(asked, request)
+    pack.check(asked)
     charge = ledger.reserve(request)
     if charge.content is None and charge.drawn is None:
         with _noted(ledger, charge):
-            answers = pack(plan, request.question, draw())
+            answers = pack.keep(asked, draw())
         charge = ledger.keep(charge, answers)
     if charge.content is not None:
-        return _read(charge.content)
+        return pack.read(charge.content)
     assert charge.drawn is not None
     with _noted(ledger, charge):
-        measured = unpack(plan, request.question, charge.drawn)
-        content, identity = _written(Release(plan, measured, _section(charge)))
-    return _read(ledger.commit(charge, content, identity))
+        content, identity = pack.write(asked, pack.kept(asked, charge.drawn), _section(charge))
+    return pack.read(ledger.commit(charge, content, identity))
+
+
+def _check_request(asked: Asked, request: Request) -> None:
+    """What is charged is what is asked."""
+    if (request.question, request.cost, request.notion) != (asked.question, asked.cost, asked.notion):
+        raise UsageError("a request must be for what is asked: its question, its cost and whom it protects")
 
 
 @contextmanager
@@ -116,45 +98,6 @@ def _section(charge: Charge) -> dict[str, Any]:
     }
 
 
-def check_room(plan: Plan) -> None:
-    """Refuse a release whose bundle could not be kept, before anything is spent on it."""
-    if not is_large(plan):
-        return
-    needed = bundle_bytes(plan) + drawn_bytes(plan)
-    if needed > MOST_BYTES:
-        raise RefusedError(
-            f"the bundle may take {needed / 2**30:.1f} GiB, and a ledger keeps answers of up to "
-            f"{MOST_BYTES / 2**30:.0f} GiB: divide the tables between several releases"
-        )
-    folder = Path(gettempdir())
-    free = disk_usage(folder).free
-    if needed > free:
-        raise RefusedError(
-            f"the bundle may take {needed / 2**30:.1f} GiB on disk before the ledger has it, and {folder} has "
-            f"{free / 2**30:.1f} GiB left: make room, or set TMPDIR to another folder"
-        )
-
-
-def _written(release: Release) -> tuple[Content, str]:
-    """A bundle as one archive, and the identity of the release: the SHA-256 of its `release.json`."""
-    identity = ""
-
-    def files() -> Iterator[File]:
-        nonlocal identity
-        for name, content in bundle_files(release, release.created):
-            if name == MANIFEST:
-                identity = sha256(content).hexdigest()
-            yield name, content
-
-    content = archive_of(files(), large=is_large(release.plan))
-    return content, identity
-
-
-def _read(content: Content) -> Release:
-    with archived(content) as files:
-        return replace(read_bundle(files).release, stored=content)
-
-
 def published_in(path: str | Path) -> Iterator[ChargedBundle]:
     """What the bundles at a path, or in a folder, say of their charges. Those made without a ledger say nothing."""
     place = Path(path)
@@ -174,7 +117,7 @@ def _published(place: Path) -> ChargedBundle | None:
             return None
         content = manifest_content(files)
         signer = signer_of(files, content)
-    section = read_manifest(content).ledger
+    section = ledger_section(content)
     if section is None:
         return None
     try:

@@ -15,9 +15,10 @@ import numpy as np
 from margrave.crossing import MeasuredGraph
 from margrave.errors import UsageError
 from margrave.files.writing import File, write_files
+from margrave.planning.graphs.degrees import KnownDegrees
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
-from margrave.publish.bundle.manifest import COMPOSITION, NOT_PRIVATE, Checksum, noise_json, software
+from margrave.publish.bundle.manifest import COMPOSITION, NOT_PRIVATE, Checksum, software
 from margrave.publish.bundle.parts import DECIMALS, csv_bytes
 from margrave.reconstruct.graphs import NearestGraph, block_estimates, nearest_graph
 
@@ -143,8 +144,8 @@ class GraphRelease:
             "guarantee": {"cost": plan.cost.as_dict(), "words": list(plan.words())},
             "composition": COMPOSITION,
             "spec": plan.spec.public_dict(),
-            "events": events_json(plan),
-            "facts": facts_json(plan),
+            "events": list(plan.events),
+            "facts": [_fact_json(one) for one in plan.spec.known],
             "graph": _graph_json(self),
         }
 
@@ -158,25 +159,10 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return csv_bytes(pa.Table.from_pandas(frame.assign(**texts), preserve_index=False))
 
 
-def events_json(plan: GraphPlan) -> list[dict[str, Any]]:
-    """What was measured, with how much noise, and how far an induced step moves it at most."""
-    blocks, pairs = blocks_of(plan.spec)
-    found = [{"measured": "blocks", "answers": len(blocks), "noise": noise_json(plan.block_noise)}]
-    if plan.pair_noise is not None:
-        found.append({"measured": "pairs", "answers": len(pairs), "noise": noise_json(plan.pair_noise)})
-    return [one | {"l1_sensitivity": plan.sensitivity} for one in found]
-
-
-def facts_json(plan: GraphPlan) -> list[dict[str, Any]]:
-    """The public degrees: exact disclosures, whether they were read from the data or given."""
-    return [
-        {
-            "fact": one.side,
-            "nodes": len(one.nodes),
-            "from": "the data, disclosed without protection" if one.values is None else "the spec",
-        }
-        for one in plan.spec.known
-    ]
+def _fact_json(known: KnownDegrees) -> dict[str, Any]:
+    """Public degrees: exact disclosures, whether they were read from the data or given."""
+    source = "the data, disclosed without protection" if known.values is None else "the spec"
+    return {"fact": known.side, "nodes": len(known.nodes), "from": source}
 
 
 def _graph_json(release: GraphRelease) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,8 @@ class Spec:
     `workload` is both together. ``sensitive`` is empty unless declared. ``induced`` is None without public facts.
     ``draft`` marks a spec whose values were read from data and that no person has checked yet.
     """
+
+    way: ClassVar[str] = "release"
 
     codebook: Codebook
     budget: Budget

@@ -8,7 +8,7 @@ from typing import Any
 from margrave.budget.units import ApproxDP, Budget, PureDP, readable
 from margrave.errors import RefusedError
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Account, Asked, DataSet, Grant, Grants, Pool, Question, View, read_budget
+from margrave.ledger.records import Account, DataSet, Grant, Grants, Pool, Question, RequestRecord, View, read_budget
 from margrave.ledger.rules.limits import Filter
 from margrave.ledger.rules.lookup import (
     answered,
@@ -25,14 +25,14 @@ from margrave.ledger.rules.totals import Totals, fits, left
 def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     data, account = need_dataset(view, body["dataset"]), need_account(view, body["account"])
     cost = read_budget(body["cost"])
-    if view.get(Asked, body["request"]) is not None:
+    if view.get(RequestRecord, body["request"]) is not None:
         raise RefusedError(f"the request {body['request']} was made before")
     charge_cap(view, data, cost)
     paid = pay(view, account, data.pool, cost, entry.time)
     request, question = body["request"], body["question"]
     known = view.get(Question, data.name, question)
     view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
-    view.put(Asked(request, data.name, account.name, question, cost, entry.number, paid))
+    view.put(RequestRecord(request, data.name, account.name, question, cost, entry.number, paid))
 
 
 def charge_cap(view: View, data: DataSet, cost: Budget) -> None:

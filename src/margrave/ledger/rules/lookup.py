@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from margrave.errors import RefusedError, UsageError
-from margrave.ledger.records import Account, Asked, DataSet, Members, Pool, Question, View
+from margrave.ledger.records import Account, DataSet, Members, Pool, Question, RequestRecord, View
 from margrave.ledger.values import DataSetName, check_account_name
 
 
-def requests(view: View, dataset: str, question: str) -> list[Asked]:
+def requests(view: View, dataset: str, question: str) -> list[RequestRecord]:
     """The requests that ask a question, in order, but for those that were given up."""
     known = view.get(Question, dataset, question)
     if known is None:
         return []
     view.fetch(f"asked/{id}" for id in known.requests)
-    found = (view.get(Asked, id) for id in known.requests)
+    found = (view.get(RequestRecord, id) for id in known.requests)
     return [one for one in found if one is not None]
 
 
-def answered(asking: Iterable[Asked]) -> Asked | None:
+def answered(asking: Iterable[RequestRecord]) -> RequestRecord | None:
     """Of the requests that ask the same, the first that was committed: the answer is kept with it."""
     return next((one for one in asking if one.answer == one.number), None)
 
@@ -54,14 +54,14 @@ def need_members(view: View, pool: str) -> Members:
     return found
 
 
-def need_asked(view: View, request: str) -> Asked:
-    found = view.get(Asked, request)
+def need_asked(view: View, request: str) -> RequestRecord:
+    found = view.get(RequestRecord, request)
     if found is None:
         raise UsageError(f"there is no request {request}")
     return found
 
 
-def need_reserved(view: View, request: str) -> Asked:
+def need_reserved(view: View, request: str) -> RequestRecord:
     """A request that is neither committed nor void."""
     found = need_asked(view, request)
     if found.status != "reserved":
@@ -69,7 +69,7 @@ def need_reserved(view: View, request: str) -> Asked:
     return found
 
 
-def need_question(view: View, asked: Asked) -> Question:
+def need_question(view: View, asked: RequestRecord) -> Question:
     """The question of a request."""
     found = view.get(Question, asked.dataset, asked.question)
     if found is None:
@@ -77,7 +77,7 @@ def need_question(view: View, asked: Asked) -> Question:
     return found
 
 
-def charge_of(asking: Iterable[Asked]) -> Asked:
+def charge_of(asking: Iterable[RequestRecord]) -> RequestRecord:
     """Of the requests that ask the same, the first that the cap was charged for."""
     return next(one for one in asking if one.cap)
 

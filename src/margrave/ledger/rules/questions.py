@@ -11,7 +11,7 @@ from typing import Any
 
 from margrave.errors import RefusedError
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Asked, Question, View, read_budget
+from margrave.ledger.records import Question, RequestRecord, View, read_budget
 from margrave.ledger.rules.charges import charge_cap, pay, refund_cap, refund_grant, tell_rows
 from margrave.ledger.rules.lookup import (
     answered,
@@ -30,7 +30,7 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     """Charge a question to whoever has not paid for it, at this cost or a higher one."""
     data, account = need_dataset(view, body["dataset"]), need_account(view, body["account"])
     cost, request, question = read_budget(body["cost"]), body["request"], body["question"]
-    if view.get(Asked, request) is not None:
+    if view.get(RequestRecord, request) is not None:
         raise RefusedError(f"the request {request} was made before")
     if "count" in body:  # the first entries under these rules do not say how rows are weighed
         tell_rows(view, data, body["count"])
@@ -45,7 +45,7 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     closed, answer = (None, None) if first is None else (first.closed, first.answer)
     touched = first is not None or known.drawn is not None
     asked = (request, data.name, account.name, question, cost, entry.number)
-    view.put(Asked(*asked, paid, closed, answer, new, touched))
+    view.put(RequestRecord(*asked, paid, closed, answer, new, touched))
 
 
 def drawn(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -89,7 +89,7 @@ def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     _give_back(view, asked, [one.id for one in others if no_more(one.cost, asked.cost)])
 
 
-def _give_back(view: View, asked: Asked, others: list[str]) -> None:
+def _give_back(view: View, asked: RequestRecord, others: list[str]) -> None:
     """Refund each part of a charge that no other request relies on; where one does, it is that one's from now on."""
     pool = need_dataset(view, asked.dataset).pool
     heirs = [one for one in _all(view, others) if not one.cap]
@@ -105,10 +105,10 @@ def _give_back(view: View, asked: Asked, others: list[str]) -> None:
             refund_grant(view, pool, payer, index, asked.cost)
 
 
-def _all(view: View, ids: list[str]) -> list[Asked]:
-    return [one for one in (view.get(Asked, id) for id in ids) if one is not None]
+def _all(view: View, ids: list[str]) -> list[RequestRecord]:
+    return [one for one in (view.get(RequestRecord, id) for id in ids) if one is not None]
 
 
-def _relies(view: View, asked: Asked, payer: str) -> bool:
+def _relies(view: View, asked: RequestRecord, payer: str) -> bool:
     """Whether a request was not charged to an account because that one had paid."""
     return payer in payers(need_account(view, asked.account)) and all(payer != paid for paid, _ in asked.paid)

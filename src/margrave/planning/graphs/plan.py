@@ -6,18 +6,24 @@ most S edges, put and taken in turn along one trail; docs/graphs.md has the proo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import exp
+from typing import Any, ClassVar
 
 from margrave.budget.events import price
 from margrave.budget.units import ZCDP, PureDP, amount, exact_text
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
+from margrave.ledger.values import Notion
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
-from margrave.planning.graphs.shape import pair_count
+from margrave.planning.asked import Sheet
+from margrave.planning.describe import number
+from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.graphs.written import events_json, facts_json, graph_notion, question_of
 
 MOST_PAIRS = 60_000
 """Pairs of nodes up to which the nearest graph is computed."""
@@ -29,10 +35,24 @@ GraphNoise = DiscreteLaplace | DiscreteGaussian
 
 
 @dataclass(frozen=True)
+class GraphForecast:
+    """What to expect of the answers of one kind: how many there are, and the standard error of each."""
+
+    measured: str
+    answers: int
+    std_error: float
+
+
+@dataclass(frozen=True)
 class GraphPlan:
-    """``sensitivity``: S. ``block_noise`` is added to each block of the block table, ``pair_noise`` to each pair of
+    """What is asked of a graph: an `Asked`.
+
+    ``sensitivity``: S. ``block_noise`` is added to each block of the block table, ``pair_noise`` to each pair of
     nodes (1 if there is an edge, 0 if not); None where no edges are released.
     """
+
+    way: ClassVar[str] = "graph"
+    exact: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     spec: GraphSpec
     sensitivity: int
@@ -63,6 +83,36 @@ class GraphPlan:
     @property
     def cost(self) -> PureDP | ZCDP:
         return ZCDP(self.amount) if self.gaussian else PureDP(self.amount)
+
+    @property
+    def title(self) -> str:
+        return self.spec.title
+
+    @property
+    def notion(self) -> Notion:
+        return graph_notion(self.spec)
+
+    @property
+    def events(self) -> tuple[Mapping[str, Any], ...]:
+        return events_json(self)
+
+    @property
+    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
+        """The public degrees."""
+        return facts_json(self.spec)
+
+    @cached_property
+    def question(self) -> str:
+        return question_of(self)
+
+    @cached_property
+    def forecast(self) -> tuple[GraphForecast, ...]:
+        """What to expect of the block table, and of each pair."""
+        blocks, of_pair = blocks_of(self.spec)
+        found = [GraphForecast("blocks", len(blocks), self.block_noise.variance**0.5)]
+        if self.pair_noise is not None:
+            found.append(GraphForecast("pairs", len(of_pair), self.pair_noise.variance**0.5))
+        return tuple(found)
 
     @property
     def right_pairs(self) -> float | None:
@@ -104,6 +154,29 @@ class GraphPlan:
             )
         found.append("Not protected is all that a node's edges tell together: it is the edge that is hidden.")
         return tuple(found)
+
+    def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
+        """The noise of each block and of each pair."""
+        spec = self.spec
+        rows = [("edges of each block", f"±{number(2 * self.block_noise.variance**0.5)}")]
+        if self.right_pairs is not None:
+            rows.append(("edge or no edge, each pair", f"right with probability {self.right_pairs:.3f}"))
+        title = f"Plan: {len(spec.nodes)} nodes, {len(spec.nodes.groups)} groups, cost {self.cost}"
+        return (Sheet(title, ("what", "noise (two standard errors)"), rows[:most]),)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for scripts."""
+        return {
+            "way": self.way,
+            "cost": self.cost.as_dict(),
+            "sensitivity": self.sensitivity,
+            "events": list(self.events),
+            "disclosed": list(self.disclosed),
+            "block_std_error": self.block_noise.variance**0.5,
+            "pair_right_probability": self.right_pairs,
+            "words": list(self.words()),
+            "warnings": list(self.warnings),
+        }
 
 
 def sensitivity(spec: GraphSpec) -> int:

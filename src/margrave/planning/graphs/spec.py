@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from margrave.budget.units import ZCDP, ApproxDP, PureDP, exact_text
 from margrave.errors import SpecError, UsageError
@@ -43,6 +43,8 @@ class GraphSpec:
     ``known``: the public degrees, at most one entry for each side. ``edges``: the share of the budget that goes to the
     single edges, from 0 (only the block table is released) to below 1.
     """
+
+    way: ClassVar[str] = "graph"
 
     nodes: Nodes
     budget: PureDP | ZCDP

@@ -8,18 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 from margrave.algebra.encoding import BinaryEncoding
-from margrave.algebra.query import Query
-from margrave.budget.events import Disclosure, Measurement, Protection
-from margrave.budget.units import exact_number, exact_text
+from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
-from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.plan import Plan
+from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.json_text import parse
 from margrave.publish.bundle.large import MOST_ROWS, Layout
@@ -131,8 +129,8 @@ def manifest_json(
         "composition": composition(ledger),
         "spec": plan.spec.public_dict(),
         "plan": plan_json(plan),
-        "events": [measurement_json(one) for one in plan.measurements],
-        **({"disclosed": [disclosure_json(one) for one in plan.disclosures]} if plan.disclosures else {}),
+        "events": list(plan.events),
+        **({"disclosed": list(plan.disclosed)} if plan.disclosed else {}),
         "published": None if published is None else dict(published),
         **({"tables": list(tables)} if layout is None else {"parts": layout.as_dict()}),
         "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in writing.files.items()},
@@ -147,11 +145,7 @@ def sealed(found: Mapping[str, Any]) -> bytes:
 
 def read_manifest(content: bytes) -> Manifest:
     """The inverse of `manifest_json` and `sealed`. Unknown formats and versions are refused, and so is any change."""
-    found = parsed(content)
-    _check_number(found["version"])
-    digest = found.pop("digest", None)
-    if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
-        raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
+    found = unsealed(content)
     try:
         spec = Spec.from_dict(found["spec"])
         created = found.get("created")
@@ -175,6 +169,24 @@ def read_manifest(content: bytes) -> Manifest:
     except MargraveError as error:
         raise BundleError(f"{_NAME} contradicts itself: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+        raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """The inverse of `sealed`: what `release.json` says, if it is as it was written."""
+    found = parsed(content)
+    _check_number(found["version"])
+    digest = found.pop("digest", None)
+    if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
+        raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
+    return found
+
+
+def ledger_section(content: bytes) -> Mapping[str, Any] | None:
+    """Where a release was charged, by its `release.json`; None without a ledger."""
+    try:
+        return _ledger(unsealed(content).get("ledger"))
+    except (KeyError, TypeError):
         raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
 
 
@@ -279,22 +291,6 @@ def guarantee_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """What a plan is beside its spec and its measurements."""
-    protection = plan.protection
-    return {
-        "strategy": plan.strategy,
-        "encoding": None if plan.encoding is None else "binary",
-        "exact": [list(margin) for margin in plan.exact],
-        "protection": {
-            "neighbours": protection.neighbours,
-            "sensitive": list(protection.sensitive),
-            "records_per_unit": protection.records,
-            **({"counted": True} if protection.counted else {}),
-        },
-    }
-
-
 def plan_from_json(
     spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]], *, large: bool = True
 ) -> Plan:
@@ -340,53 +336,3 @@ def _check_plan(plan: Plan, large: bool) -> None:
         raise BundleError("the release mixes two kinds of noise, which none does")
     for one in plan.measurements:
         one.query.shape(plan.domain)
-
-
-def disclosure_json(disclosure: Disclosure) -> dict[str, Any]:
-    """Counts that are published exactly and without protection: which, and where they come from."""
-    found: dict[str, Any] = {"margin": list(disclosure.margin)}
-    if disclosure.cell is not None:
-        found["cell"] = list(disclosure.cell)
-    return found | {"exact": True, "protected": False, "source": "spec" if disclosure.given else "data"}
-
-
-def measurement_json(measurement: Measurement) -> dict[str, Any]:
-    """One measurement: its margin, how its attributes are seen, and its noise."""
-    query, noise = measurement.query, measurement.noise
-    found: dict[str, Any] = {"margin": list(query.margin)}
-    if query.contrast:
-        found["contrast"] = list(query.contrast)
-    if query.residual:
-        found["residual"] = list(query.residual)
-    return found | {"noise": noise_json(noise)}
-
-
-def noise_json(noise: DiscreteLaplace | DiscreteGaussian) -> dict[str, str]:
-    """A kind of noise and its parameter."""
-    if isinstance(noise, DiscreteLaplace):
-        return {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
-    return {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
-
-
-def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
-    """The inverse of `measurement_json`."""
-    try:
-        parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
-        noise = value["noise"]
-        if noise["kind"] == "discrete-laplace":
-            return Measurement(Query(*parts), _laplace(noise["scale"]))
-        if noise["kind"] == "discrete-gaussian":
-            return Measurement(Query(*parts), _gaussian(noise["sigma_squared"]))
-    except (KeyError, TypeError, AttributeError, MargraveError):
-        pass
-    raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
-
-
-@lru_cache(maxsize=4096)
-def _laplace(scale: str) -> DiscreteLaplace:
-    return DiscreteLaplace(exact_number(scale))
-
-
-@lru_cache(maxsize=4096)
-def _gaussian(sigma_squared: str) -> DiscreteGaussian:
-    return DiscreteGaussian(exact_number(sigma_squared))

@@ -1,0 +1,98 @@
+"""Which way of asking a spec declares, and how it is read and planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from margrave.errors import UsageError
+from margrave.ledger.values import Notion
+from margrave.planning.asked import Asked
+from margrave.spec.document import parse_text, spec_text
+
+Source = str | Path | Mapping[str, object]
+"""A spec as it is given: a file, TOML text of more than one line, or a mapping in the shape of the TOML file."""
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What is said of a plan beside what it says itself: in sentences, and for scripts."""
+
+    words: tuple[str, ...] = ()
+    json: Mapping[str, Any] | None = None
+
+
+def no_remarks(asked: Any) -> Remarks:
+    return Remarks()
+
+
+def no_formulas(asked: Any) -> tuple[str, ...]:
+    return ()
+
+
+def no_plans_for(spec: Any, wanted: Any) -> Any:
+    raise UsageError("only tables are planned for a wanted error, or for several budgets: set the budget in the spec")
+
+
+@dataclass(frozen=True)
+class SpecWay:
+    """A way of asking that specs declare.
+
+    ``name`` is that of `Asked.way`, and of the attribute ``way`` of its specs. ``section``: the section of a spec file
+    that no other way has; empty for tables, which a spec declares that has none of the others. ``spec``: the class of
+    its specs. ``load`` reads one, ``plan`` plans it, ``notion`` says whom releases by it protect, and refuses a spec by
+    which that is not clear. ``remarks`` on a plan may take a while, such as what it would be without public facts.
+    ``formulas`` of a plan are published texts that a spreadsheet would compute. ``plan_for`` plans for a wanted error,
+    ``sweep`` for several budgets.
+    """
+
+    name: str
+    section: str
+    spec: type[Any]
+    load: Callable[[Source], Any]
+    plan: Callable[[Any], Asked]
+    notion: Callable[[Any], Notion]
+    remarks: Callable[[Any], Remarks] = no_remarks
+    formulas: Callable[[Any], tuple[str, ...]] = no_formulas
+    plan_for: Callable[[Any, Any], Any] = no_plans_for
+    sweep: Callable[[Any, Any], Any] = no_plans_for
+
+
+_WAYS: dict[str, SpecWay] = {}
+
+
+def register(way: SpecWay) -> None:
+    """Have specs of this way recognised."""
+    _WAYS[way.name] = way
+
+
+def spec_way(name: str) -> SpecWay:
+    """The way of asking of that name."""
+    if name not in _WAYS:
+        raise UsageError(f"there is no way of asking called {name!r}: there are {', '.join(sorted(_WAYS))}")
+    return _WAYS[name]
+
+
+def load_spec(source: Source) -> Any:
+    """The spec in a file, in TOML text or in a mapping, whichever way of asking it declares."""
+    document = _document(source)
+    found = next((way for way in _WAYS.values() if way.section in document), _WAYS["release"])
+    return found.load(source)
+
+
+def planned(what: Any) -> Any:
+    """The plan of a spec, whichever way of asking it declares; a plan stays what it is."""
+    if isinstance(what, str | Path | Mapping):
+        what = load_spec(what)
+    way = spec_way(what.way)
+    return way.plan(what) if isinstance(what, way.spec) else what
+
+
+def _document(source: Source) -> Mapping[str, object]:
+    if isinstance(source, Mapping):
+        return source
+    if isinstance(source, str) and "\n" in source:
+        return parse_text(source, "spec")
+    return parse_text(spec_text(Path(source)), str(source))

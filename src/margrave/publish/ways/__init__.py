@@ -1,0 +1,3 @@
+"""The ways of asking that are published, a small file for each, which registers itself when it is imported."""
+
+from margrave.publish.ways import release as release

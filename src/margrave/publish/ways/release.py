@@ -1,0 +1,81 @@
+"""Tables: their bundle, and how a ledger keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from shutil import disk_usage
+from tempfile import gettempdir
+from typing import Any
+
+from margrave.crossing import Measured
+from margrave.errors import RefusedError
+from margrave.files.content import Content
+from margrave.files.untrusted import MOST_BYTES
+from margrave.files.writing import File, archive_of
+from margrave.planning.plan import Plan
+from margrave.publish.bundle.bundle import MANIFEST, bundle_files, read_bundle
+from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
+from margrave.publish.bundle.large import bundle_bytes, is_large
+from margrave.publish.bundle.reading import archived
+from margrave.publish.release import Release
+from margrave.publish.ways.registry import BundleWay, register
+
+
+class TablesPack:
+    """The noisy answers to a plan of tables, and their bundle as one archive."""
+
+    def check(self, asked: Plan) -> None:
+        check_room(asked)
+
+    def keep(self, asked: Plan, drawn: Measured) -> Content:
+        return pack(asked, asked.question, drawn)
+
+    def kept(self, asked: Plan, content: Content) -> Measured:
+        return unpack(asked, asked.question, content)
+
+    def write(self, asked: Plan, drawn: Measured, charge: Mapping[str, Any]) -> tuple[Content, str]:
+        return _written(Release(asked, drawn, charge))
+
+    def read(self, content: Content) -> Release:
+        with archived(content) as files:
+            return replace(read_bundle(files).release, stored=content)
+
+
+def check_room(plan: Plan) -> None:
+    """Refuse a release whose bundle could not be kept, before anything is spent on it."""
+    if not is_large(plan):
+        return
+    needed = bundle_bytes(plan) + drawn_bytes(plan)
+    if needed > MOST_BYTES:
+        raise RefusedError(
+            f"the bundle may take {needed / 2**30:.1f} GiB, and a ledger keeps answers of up to "
+            f"{MOST_BYTES / 2**30:.0f} GiB: divide the tables between several releases"
+        )
+    folder = Path(gettempdir())
+    free = disk_usage(folder).free
+    if needed > free:
+        raise RefusedError(
+            f"the bundle may take {needed / 2**30:.1f} GiB on disk before the ledger has it, and {folder} has "
+            f"{free / 2**30:.1f} GiB left: make room, or set TMPDIR to another folder"
+        )
+
+
+def _written(release: Release) -> tuple[Content, str]:
+    """A bundle as one archive, and the identity of the release: the SHA-256 of its `release.json`."""
+    identity = ""
+
+    def files() -> Iterator[File]:
+        nonlocal identity
+        for name, content in bundle_files(release, release.created):
+            if name == MANIFEST:
+                identity = sha256(content).hexdigest()
+            yield name, content
+
+    content = archive_of(files(), large=is_large(release.plan))
+    return content, identity
+
+
+register(BundleWay("release", Release, TablesPack()))
