@@ -11,7 +11,7 @@ from margrave.budget.units import PureDP
 from margrave.cli.app import app
 from margrave.errors import UsageError, VerificationError
 from margrave.ledger import Ledger
-from margrave.publish.charging import notion_of
+from margrave.planning.written import notion_of
 from margrave.study.audit.findings import Audit, Finding, Settings
 from margrave.study.audit.registry import KINDS, audit
 
