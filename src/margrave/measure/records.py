@@ -60,7 +60,7 @@ def read(
             recoder.report(recoded, failures)
             codes[recoder.entry.name] = recoded.codes
         weights = None if count_column is None else _weights(batch.column(count_column), count_column, failures)
-        units = None if unit_column is None else _units(batch.column(unit_column), unit_column, failures)
+        units = None if unit_column is None else unit_ids(batch.column(unit_column), unit_column, failures)
         done += batch.num_rows
         if progress:
             progress(done, total)
@@ -135,7 +135,7 @@ def _weight(value: Any) -> int:
     return int(number) if number is not None and 0 <= number <= LARGEST and parse.whole(number) else -1
 
 
-def _units(column: pa.Array, name: str, failures: Failures) -> pa.Array:
+def unit_ids(column: pa.Array, name: str, failures: Failures) -> pa.Array:
     """The owners of the records, decoded; NULL, NaN and empty text own nothing and fail."""
     if pa.types.is_timestamp(column.type):
         # Two people whose ids differ by less than the resolution kept would be taken for one.

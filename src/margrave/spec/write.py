@@ -27,7 +27,7 @@ def spec_dict(spec: Spec, *, with_data: bool) -> dict[str, object]:
         head["data"] = _data(spec)
     return {
         **head,
-        "attributes": {entry.name: _entry(entry) for entry in spec.codebook.entries},
+        "attributes": {entry.name: entry_dict(entry) for entry in spec.codebook.entries},
         "release": _release(spec),
         "privacy": _privacy(spec),
     }
@@ -63,7 +63,8 @@ def _data(spec: Spec) -> dict[str, object]:
     return {key: value for key, value in written.items() if value is not None}
 
 
-def _entry(entry: CodebookEntry) -> dict[str, object]:
+def entry_dict(entry: CodebookEntry) -> dict[str, object]:
+    """An attribute in the shape of the TOML file."""
     written: dict[str, object] = {"title": entry.title} if entry.title else {}
     rule = entry.rule
     match rule:

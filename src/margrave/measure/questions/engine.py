@@ -1,0 +1,112 @@
+"""Exact numbers from a store, and the noisy ones that leave. The exact ones are never returned to anybody else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import DataError, UsageError
+from margrave.measure.questions.compile import sought_sql
+from margrave.measure.questions.opening import STORE, stored_spec
+from margrave.noise import Generator
+from margrave.noise.selection import select
+from margrave.planning.questions.aggregates import Choose, Quantiles
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.question import Question
+from margrave.planning.questions.sought import Sought
+from margrave.planning.questions.trees import tree_counts
+
+Integers = NDArray[Any]
+
+_MEMORY = "1GB"
+_LOCKS = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+
+class Engine:
+    """A store opened for reading, locked: the engine can reach no file, no network and no setting."""
+
+    def __init__(self, place: Path) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise UsageError("questions need DuckDB: pip install 'margrave[duckdb]'") from None
+        path = place / STORE
+        if not path.is_file():
+            raise DataError(f"there is no store in {place}: open the data set with 'margrave data open'")
+        config = {"memory_limit": _MEMORY, "temp_directory": "", "autoinstall_known_extensions": "false"}
+        self._connection = duckdb.connect(str(path), read_only=True, config=config)
+        self.spec: DataSpec = stored_spec(self._connection)
+        for lock in _LOCKS:
+            self._connection.execute(lock)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def exact(self, sought: Sought) -> Integers:
+        """The sums of each cell and part, as whole numbers of any size: groups × grid × parts. Confidential."""
+        widths = [len(table.columns) for table in self.spec.tables]
+        text, keys, parts = sought_sql(sought, widths)
+        rows = self._connection.execute(text).fetchall()
+        found = np.zeros((sought.cells * sought.grid_size, parts), dtype=object)
+        if not keys:
+            found[0] = [0 if one is None else int(one) for one in rows[0]]
+        else:
+            axes = [*sought.axes, *(() if sought.grid is None else (sought.grid,))]
+            places = [{code: at for at, code in enumerate(axis.codes)} for axis in axes]
+            for row in rows:
+                at = 0
+                for place, code in zip(places, row[:keys], strict=True):
+                    at = at * len(place) + place[code]
+                found[at] = [int(one) for one in row[keys:]]
+        return found.reshape(sought.cells, sought.grid_size, parts)
+
+
+def noisy_answer(engine: Engine, question: Question, generator: Generator) -> list[int]:
+    """The noisy whole numbers that answer a question: all that ever leaves."""
+    if question.data != engine.spec:
+        raise UsageError("the question is about another data set than the store")
+    counts = engine.exact(question.sought)
+    mechanism = question.mechanism
+    if isinstance(mechanism, Noisy):
+        noise = mechanism.noise.sample(counts.size, generator)
+        return [int(one) + int(drawn) for one, drawn in zip(counts.reshape(-1), noise, strict=True)]
+    if isinstance(mechanism, Tree):
+        return _noisy_trees(counts[:, :, 0], mechanism, generator)
+    return _selections(counts[:, :, 0], question, mechanism, generator)
+
+
+def _noisy_trees(counts: Integers, mechanism: Tree, generator: Generator) -> list[int]:
+    found: list[int] = []
+    for group in counts:
+        nodes = tree_counts(group, mechanism.branching, mechanism.levels)
+        noise = mechanism.noise.sample(len(nodes), generator)
+        found += [int(one) + int(drawn) for one, drawn in zip(nodes, noise, strict=True)]
+    return found
+
+
+def _selections(counts: Integers, question: Question, mechanism: Selected, generator: Generator) -> list[int]:
+    """For each group and share the position of the selected candidate."""
+    aggregate = question.aggregate
+    found = []
+    for group in counts:
+        if isinstance(aggregate, Choose):
+            found.append(select(int(max(group)) - group, mechanism.rates[0], generator))
+            continue
+        assert isinstance(aggregate, Quantiles)
+        for share, rate in zip(aggregate.shares, mechanism.rates, strict=True):
+            found.append(select(quantile_losses(group, share.value), rate, generator))
+    return found
+
+
+def quantile_losses(counts: Integers, share: Fraction) -> Integers:
+    """|(q − p) · below − p · above| for each candidate, where the share is p/q: whole numbers."""
+    through = np.cumsum(counts)
+    below, above = through - counts, through[-1] - through
+    p, q = share.numerator, share.denominator
+    losses: Integers = np.abs((q - p) * below - p * above)
+    return losses

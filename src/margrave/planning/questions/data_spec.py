@@ -1,0 +1,286 @@
+"""The public declaration of a data set for questions: tables that share a unit, and what a unit may have in them.
+
+Categories, ranges and bins are declared as for releases. Numbers have a range and a step, to which they are rounded
+and clamped; days have a first and a last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+from margrave.budget.units import exact_text
+from margrave.errors import SpecError, UsageError
+from margrave.ledger.values import Notion
+from margrave.planning.questions.kinds import Days, Kind, Numbers, Values
+from margrave.spec.attributes import name_problem, read_attributes
+from margrave.spec.choices import NEIGHBOURS, Neighbours
+from margrave.spec.codebook import CodebookEntry, Range
+from margrave.spec.document import located, parse_text, spec_text, with_lines
+from margrave.spec.reader import Node, TooManyError
+from margrave.spec.write import entry_dict, json_ready
+
+SECTIONS = ("title", "unit", "neighbours", "tables")
+TABLE_KEYS = ("source", "unit", "max_records", "rows", "columns")
+NUMBER_KEYS = ("number", "step")
+MOST_RECORDS = 1 << 16
+"""Records of a unit in one table."""
+MOST_ROWS = 1 << 40
+USUAL_ROWS = 1_000_000
+_WORDS = {
+    "and", "any", "anti", "as", "average", "bins", "by", "case", "choose", "count", "cumulative", "day",
+    "distinct", "else", "end", "except", "groups", "high", "if", "in", "inner", "intersect", "is", "join",
+    "left", "low", "max", "min", "missing", "month", "not", "only", "or", "per", "quantiles", "rows", "semi",
+    "sum", "then", "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column: its kind to the engine, and, where it is declared as for releases, its entry in the codebook."""
+
+    name: str
+    kind: Kind
+    entry: CodebookEntry | None = None
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: at most ``max_records`` rows of each unit, found by the column ``unit`` (None: each row is a unit).
+
+    ``rows`` is about how many rows there are, a public guess on which limits of time rest. ``source`` is never
+    published.
+    """
+
+    name: str
+    columns: tuple[ColumnSpec, ...]
+    unit: str | None = None
+    max_records: int = 1
+    rows: int = USUAL_ROWS
+    source: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        names = [column.name for column in self.columns]
+        if not names or len(set(names)) != len(names) or self.unit in names:
+            raise UsageError(f"the table {self.name!r} needs columns with different names, none of them the unit")
+        if not 1 <= self.max_records <= MOST_RECORDS:
+            raise UsageError(f"a unit has 1 to {MOST_RECORDS:,} records in a table, not {self.max_records}")
+        if self.unit is None and self.max_records != 1:
+            raise UsageError(f"in the table {self.name!r} each row is a unit, so each unit has one record")
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """A checked declaration. What is protected is a unit with all its rows in all tables."""
+
+    tables: tuple[TableSpec, ...]
+    neighbours: Neighbours = "add-remove"
+    title: str = ""
+    base: Path | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(self.tables))
+        names = [table.name for table in self.tables]
+        if not names or len(set(names)) != len(names):
+            raise UsageError("a data set for questions needs tables with different names")
+        if len(self.tables) > 1 and any(table.unit is None for table in self.tables):
+            raise UsageError("tables that share a unit need the column that names it")
+        if self.neighbours not in NEIGHBOURS:
+            raise UsageError(f"neighbours must be one of {', '.join(NEIGHBOURS)}, not {self.neighbours!r}")
+
+    @classmethod
+    def load(cls, source: str | Path | Mapping[str, object]) -> DataSpec:
+        """A declaration from a file, from TOML text (text with more than one line), or from a mapping."""
+        if isinstance(source, Mapping):
+            return _checked(source, None, "spec", "")
+        if isinstance(source, str) and "\n" in source:
+            return _checked(parse_text(source, "spec"), None, "spec", source)
+        path = Path(source)
+        text = spec_text(path)
+        return _checked(parse_text(text, str(path)), path.parent, str(path), text)
+
+    @property
+    def notion(self) -> Notion:
+        """Whom questions protect. A unit's records are those in all tables together."""
+        return Notion(
+            unit=self.tables[0].unit,
+            records=sum(table.max_records for table in self.tables),
+            neighbours=self.neighbours,
+        )
+
+    def location(self, table: TableSpec) -> str | None:
+        """Where the rows of a table are, a relative path being relative to the file of the declaration."""
+        return located(table.source, self.base)
+
+    def public_dict(self) -> dict[str, Any]:
+        """The publishable part, in the shape of the TOML file; `load` reads it back."""
+        head: dict[str, Any] = {"title": self.title} if self.title else {}
+        tables = {table.name: _table_dict(table) for table in self.tables}
+        return cast(dict[str, Any], json_ready({**head, "neighbours": self.neighbours, "tables": tables}))
+
+
+def _table_dict(table: TableSpec) -> dict[str, object]:
+    unit: dict[str, object] = {} if table.unit is None else {"unit": table.unit, "max_records": table.max_records}
+    return {**unit, "rows": table.rows, "columns": {one.name: _column_dict(one) for one in table.columns}}
+
+
+def _column_dict(column: ColumnSpec) -> dict[str, object]:
+    kind = column.kind
+    if column.entry is not None:
+        return entry_dict(column.entry)
+    if isinstance(kind, Days):
+        return {"days": [kind.first, kind.last]}
+    assert isinstance(kind, Numbers)
+    return {"number": [exact_text(kind.least), exact_text(kind.most)], "step": exact_text(kind.step)}
+
+
+def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> DataSpec:
+    root = Node(document)
+    try:
+        found = _read(root, base)
+    except TooManyError:
+        found = None
+    if found is None or root.problems:
+        raise SpecError(with_lines(root.problems, text), source)
+    return found
+
+
+def _read(root: Node, base: Path | None) -> DataSpec | None:
+    keys = root.table(SECTIONS)
+    if "tables" not in keys:
+        root.problem("the section [tables] is missing; a table is declared as [tables.people]")
+    title = keys["title"].text() if "title" in keys else None
+    unit = keys["unit"].text() if "unit" in keys else None
+    neighbours = keys["neighbours"].choice(NEIGHBOURS) if "neighbours" in keys else "add-remove"
+    declared = keys["tables"].pairs("a table for each table of the data set") if "tables" in keys else {}
+    tables = [_read_table(name, node, unit) for name, node in declared.items()]
+    sound = tuple(table for table in tables if table is not None)
+    if "tables" in keys and not declared:
+        keys["tables"].problem("declare at least one table")
+    if len(declared) > 1 and any(table.unit is None for table in sound):
+        root.problem('tables that share a unit need the column that names it: unit = "…"')
+    if root.problems or neighbours is None:
+        return None
+    return DataSpec(sound, neighbours, title or "", base)
+
+
+def _read_table(name: str, node: Node, shared: str | None) -> TableSpec | None:
+    before = len(node.problems)
+    if problem := word_problem(name, "table"):
+        node.problem(problem)
+    keys = node.table(TABLE_KEYS)
+    unit = keys["unit"].text() if "unit" in keys else shared
+    most = keys["max_records"].whole() if "max_records" in keys else 1
+    if most is not None and not 1 <= most <= MOST_RECORDS:
+        keys["max_records"].problem(f"must be 1 to {MOST_RECORDS:,}")
+    if unit is None and most != 1:
+        node.problem("max_records needs the column that names the unit")
+    if unit is not None and "max_records" not in keys:
+        node.needs(keys, "max_records, the most rows that one unit may have here")
+    rows = keys["rows"].whole() if "rows" in keys else USUAL_ROWS
+    if rows is not None and not 1 <= rows <= MOST_ROWS:
+        keys["rows"].problem(f"must be 1 to {MOST_ROWS:,}")
+    source = keys["source"].path() if "source" in keys else None
+    columns = _read_columns(keys["columns"], unit) if "columns" in keys else None
+    if "columns" not in keys:
+        node.needs(keys, "columns")
+    if len(node.problems) > before or not columns or most is None or rows is None:
+        return None
+    return TableSpec(name, tuple(columns), unit, most, rows, source)
+
+
+def word_problem(name: str, what: str) -> str | None:
+    """Why a table or column cannot have this name: it would not read as one word in a question."""
+    if not name.isidentifier() or not name.isascii():
+        return f"the name of a {what} must be a word of letters, digits and '_' in questions"
+    return f"{name!r} is a word of the language of questions: rename the {what}" if name.lower() in _WORDS else None
+
+
+def _read_columns(node: Node, unit: str | None) -> list[ColumnSpec]:
+    declared = node.pairs("a table with one key for each column")
+    if not declared and isinstance(node.value, Mapping):
+        node.problem("declare at least one column")
+    of_releases = {name: one.value for name, one in declared.items() if not _is_new(one.value)}
+    entries: dict[str, CodebookEntry] = {}
+    if of_releases:
+        codebook, _ = read_attributes(Node(of_releases, node.place, node.problems))
+        entries = {entry.name: entry for entry in codebook.entries}
+    found = []
+    for name, one in declared.items():
+        if problem := word_problem(name, "column") or name_problem(name):
+            one.problem(problem)
+        if name == unit:
+            one.problem("is the unit, whose values nobody may ask for")
+        if name in entries:
+            found.append(ColumnSpec(name, _kind_of(entries[name]), entries[name]))
+        elif name not in of_releases and (kind := _read_kind(one)) is not None:
+            found.append(ColumnSpec(name, kind))
+    return found
+
+
+def _is_new(value: object) -> bool:
+    return isinstance(value, Mapping) and bool({"number", "days"} & set(value))
+
+
+def _kind_of(entry: CodebookEntry) -> Kind:
+    """Whole numbers of a range are numbers, unless words stand among them; everything else is a list of values."""
+    if isinstance(entry.rule, Range) and entry.missing is None and entry.other is None:
+        return Numbers(entry.rule.low, entry.rule.high)
+    return Values(entry.attribute.values)
+
+
+def _read_kind(node: Node) -> Kind | None:
+    keys = node.pairs()
+    if "days" in keys:
+        node.table(("days",))
+        return _read_days(keys["days"])
+    keys = node.table(NUMBER_KEYS)
+    step = keys["step"].positive() if "step" in keys else Fraction(1)
+    ends = keys["number"].items("a list [lowest, highest]") if "number" in keys else None
+    if ends is None or step is None:
+        return None
+    if len(ends) != 2:
+        keys["number"].problem("must be [lowest, highest]")
+        return None
+    low, high = (end.number() for end in ends)
+    if low is None or high is None:
+        return None
+    if low >= high:
+        keys["number"].problem("the lowest must be less than the highest")
+    elif (low / step).denominator != 1 or (high / step).denominator != 1:
+        keys["number"].problem(f"both ends must be multiples of the step {exact_text(step)}")
+    elif max(abs(low), abs(high)) / step >= 1 << 53:
+        keys["number"].problem("has too many steps: give a larger step")
+    else:
+        return Numbers(int(low / step), int(high / step), step)
+    return None
+
+
+def _read_days(node: Node) -> Kind | None:
+    ends = node.items("a list [first day, last day]")
+    if ends is None:
+        return None
+    days = [_read_day(end) for end in ends]
+    if len(days) != 2 or any(day is None for day in days):
+        node.problem("must be [first day, last day], such as [2000-01-01, 2024-12-31]")
+        return None
+    first, last = cast(list[date], days)
+    if first > last:
+        node.problem("the first day must not come after the last")
+        return None
+    return Days.between(first, last)
+
+
+def _read_day(node: Node) -> date | None:
+    value = node.value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,113 @@
+"""What to expect of an answer, before anything is spent: its standard error, and the half-width of its interval.
+
+Half-widths come from the exact distribution of the noise. Where the error shrinks with the number of rows n, which is
+not known, it is told as a number to be divided by n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log, sqrt
+from typing import Any
+
+from margrave.noise.sums import Term, WeightedSum
+from margrave.planning.questions.aggregates import Aggregate, Average, Quantiles, Variance
+from margrave.planning.questions.kinds import Kind, Numbers
+from margrave.planning.questions.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
+from margrave.planning.questions.sought import Sought
+from margrave.planning.questions.trees import prefix_variances
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect of one number: ``per_row`` where both are to be divided by the number of rows.
+
+    ``of_rank``: they are about how many rows the answer is off by, and not about its value.
+    """
+
+    what: str
+    std_error: float | None
+    half_width: float
+    per_row: bool = False
+    of_rank: bool = False
+
+    @property
+    def error_said(self) -> str:
+        return "" if self.std_error is None else self._said(self.std_error)
+
+    @property
+    def interval_said(self) -> str:
+        return f"± {self._said(self.half_width)}"
+
+    def _said(self, number: float) -> str:
+        return f"{number:,.4g}{' / n' if self.per_row else ''}{' rows' if self.of_rank else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"std_error": self.std_error, "half_width_95": self.half_width}
+        return {"what": self.what, **told, "per_row": self.per_row, "of_rank": self.of_rank}
+
+
+def half_width(noise: AnswerNoise, level: float = LEVEL) -> int:
+    """The least whole h with P(|Z| ≤ h) ≥ level, by bisection of the exact tail."""
+    low, high = -1, 1
+    while float(noise.tail(high)) > 1 - level:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if float(noise.tail(middle)) > 1 - level:
+            low = middle
+        else:
+            high = middle
+    return high if float(noise.tail(0)) > 1 - level else 0
+
+
+def step_of(kind: Kind | None) -> Fraction:
+    """What one whole number of the engine stands for."""
+    return kind.step if isinstance(kind, Numbers) else Fraction(1)
+
+
+def expected(aggregate: Aggregate, sought: Sought, mechanism: Mechanism) -> tuple[Expectation, ...]:
+    """What to expect of the numbers of an answer; those of all groups are alike."""
+    what = f"{aggregate.kind}{' of each group' if sought.axes else ''}"
+    if isinstance(mechanism, Selected):
+        return _of_selection(aggregate, sought, mechanism, what)
+    if isinstance(mechanism, Tree):
+        worst = float(prefix_variances(sought.grid_size, mechanism.branching, mechanism.levels).max())
+        error = sqrt(worst * mechanism.noise.variance)
+        return (Expectation(what, error, 1.96 * error, of_rank=True),)
+    step = float(step_of(sought.value))
+    if isinstance(aggregate, Average):
+        # For a mean at the share μ of the range: √(μ² + (1 − μ)²) times the noise, which is told for the ends.
+        return (_scaled(what, mechanism, step, per_row=True),)
+    if isinstance(aggregate, Variance):
+        return (_scaled(f"{what}, at most", mechanism, step**2, per_row=True),)
+    return (_scaled(what, mechanism, step if aggregate.kind == "sum" else 1.0),)
+
+
+def _scaled(what: str, mechanism: Noisy, scale: float, per_row: bool = False) -> Expectation:
+    noise = mechanism.noise
+    return Expectation(what, sqrt(noise.variance) * scale, half_width(noise) * scale, per_row)
+
+
+def _of_selection(aggregate: Aggregate, sought: Sought, mechanism: Selected, what: str) -> tuple[Expectation, ...]:
+    """With k candidates, a loss of more than (log k + log 1/β)/rate beyond the least has a chance of at most β."""
+    nats = log(sought.grid_size) + log(1 / (1 - LEVEL))
+    if not isinstance(aggregate, Quantiles):
+        return (Expectation(what, None, nats / float(mechanism.rates[0]), of_rank=True),)
+    return tuple(
+        Expectation(
+            f"{float(share.value):g} quantile{' of each group' if sought.axes else ''}",
+            None,
+            nats / float(rate) / share.value.denominator,
+            of_rank=True,
+        )
+        for share, rate in zip(aggregate.shares, mechanism.rates, strict=True)
+    )
+
+
+def ratio_half_width(noise: AnswerNoise, weights: tuple[float, ...], level: float = LEVEL) -> float:
+    """The half-width of a weighted sum of independent draws of one noise."""
+    return WeightedSum.of([Term(weight, 1, noise) for weight in weights]).half_width(level)

@@ -1,0 +1,186 @@
+"""The noise or selection that hides one unit, for a budget: pure ε by Laplace noise, ρ by Gaussian noise.
+
+Shares are rounded down and scales up, and the cost is computed again from what is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, isqrt, log
+
+from margrave.budget.events import price
+from margrave.budget.units import ZCDP, PureDP, exact_text
+from margrave.errors import RefusedError
+from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.planning.questions.aggregates import Aggregate, Choose, Cumulative, Quantiles
+from margrave.planning.questions.price import Move, Neighbours, added_rows
+from margrave.planning.questions.sought import Sought
+from margrave.planning.written import noise_json
+
+FEW_QUANTILES = 4
+"""Up to so many quantiles are selected one by one; more come from one tree of counts."""
+_ROOT_BITS = 40
+
+Price = PureDP | ZCDP
+AnswerNoise = DiscreteLaplace | DiscreteGaussian
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Every sum gets noise of its own."""
+
+    noise: AnswerNoise
+    move: Move
+
+    @property
+    def amount(self) -> Fraction:
+        return price(self.noise, self.move.l1, self.move.l2_squared)
+
+    def to_json(self) -> dict[str, object]:
+        return dict(noise_json(self.noise))
+
+    def said(self) -> str:
+        return f"{noise_said(self.noise)} noise on each sum"
+
+
+@dataclass(frozen=True)
+class Selected:
+    """For each share a candidate is selected, with probability ∝ exp(−rate · loss); the losses are whole numbers.
+
+    ``rates``: one for each share. ``amount``: what all of them cost together.
+    """
+
+    rates: tuple[Fraction, ...]
+    amount: Fraction
+
+    def to_json(self) -> dict[str, object]:
+        return {"kind": "exponential-mechanism", "rates": ", ".join(exact_text(rate) for rate in self.rates)}
+
+    def said(self) -> str:
+        return "exponential mechanism"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Counts of ever larger stretches of a grid, each with noise of its own: ``levels`` levels of ``branching``."""
+
+    noise: AnswerNoise
+    move: Move
+    branching: int
+    levels: int
+
+    @property
+    def amount(self) -> Fraction:
+        return price(self.noise, self.move.l1, self.move.l2_squared)
+
+    def to_json(self) -> dict[str, object]:
+        return {**noise_json(self.noise), "branching": str(self.branching), "levels": str(self.levels)}
+
+    def said(self) -> str:
+        return (
+            f"a tree of counts, {self.levels} levels of {self.branching}, with {noise_said(self.noise)} noise on each"
+        )
+
+
+Mechanism = Noisy | Selected | Tree
+
+
+def noise_said(noise: AnswerNoise) -> str:
+    return "discrete Laplace" if isinstance(noise, DiscreteLaplace) else "discrete Gaussian"
+
+
+def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours: Neighbours) -> Mechanism:
+    """The best mechanism known for what is asked, at a cost of at most the budget."""
+    if isinstance(aggregate, Choose):
+        return _chosen(sought, budget, neighbours)
+    if isinstance(aggregate, Quantiles) and len(aggregate.shares) <= FEW_QUANTILES:
+        return _quantiles([one.value for one in aggregate.shares], sought, budget, neighbours)
+    if isinstance(aggregate, Quantiles | Cumulative):
+        branching, levels = tree_shape(sought.grid_size)
+        move = sought.move.times(levels)
+        return Tree(noise_for(move, budget), move, branching, levels)
+    return Noisy(noise_for(sought.move, budget), sought.move)
+
+
+def noise_for(move: Move, budget: Price) -> AnswerNoise:
+    """The least noise that hides a move at no more than the budget."""
+    try:
+        if isinstance(budget, ZCDP):
+            return DiscreteGaussian.at_least(move.l2_squared / (2 * budget.rho))
+        return DiscreteLaplace.at_least(move.l1 / budget.epsilon)
+    except RefusedError:
+        raise RefusedError(
+            "this budget needs noise too large or too small to be drawn exactly: change the budget, or ask about a "
+            "coarser number, such as income // 100"
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def tree_shape(size: int) -> tuple[int, int]:
+    """The branching and the levels below the root with the least error of sums from the start of a grid.
+
+    With h levels of b, each sum adds (b − 1)h/2 counts on average, each with h² times the variance; what follows from
+    their being consistent takes off about 2(b + 1)h²/3 of (b − 1)h³ (Qardaji, Yang and Li 2013).
+    """
+
+    def error(shape: tuple[int, int]) -> float:
+        b, h = shape
+        return (b - 1) * h**3 - 2 * (b + 1) * h**2 / 3
+
+    shapes = {(b, max(1, ceil(log(size) / log(b) - 1e-9))) for b in range(2, 33)} | {(size, 1)}
+    return min(sorted(shape for shape in shapes if shape[0] ** shape[1] >= size), key=error)
+
+
+def _quantiles(shares: list[Fraction], sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
+    """Loss |(q − p) · below − p · above| for the share p/q: a row changes it by at most max(p, q − p).
+
+    A probability ∝ exp(−γ · loss / (2 max(p, q − p))) moves by a factor of at most e^γ for each row that comes or goes,
+    so for all groups together by e^(γ · rows). A replaced unit takes rows away and adds others.
+    """
+    added = added_rows(sought.bounds)
+    many = len(shares)
+    rates, amount = [], Fraction(0)
+    for share in shares:
+        larger = max(share, 1 - share)
+        single = sought.bounds.cells == 1
+        factor = Fraction(1) if neighbours == "add-remove" else 1 / larger if single else Fraction(2)
+        if isinstance(budget, ZCDP):
+            row = _root(8 * budget.rho / (many * added.l2_squared * factor**2))
+            amount += row**2 * added.l2_squared * factor**2 / 8
+        else:
+            row = _short(budget.epsilon / (many * added.l1 * factor))
+            amount += row * added.l1 * factor
+        rates.append(row / (2 * larger * share.denominator))
+    return Selected(tuple(rates), amount)
+
+
+def _chosen(sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
+    """Loss: how many rows fewer than the most. A unit raises all counts by 0 to its rows, so differences of losses
+    change by at most that; a replaced one lowers one count and raises another. Such a selection is bounded in range: it
+    costs that range times the rate, or the square of it over 8 in ρ.
+    """
+    reach = sought.bounds.rows * (1 if neighbours == "add-remove" else 2)
+    if isinstance(budget, ZCDP):
+        rate = _root(8 * budget.rho / reach**2)
+        return Selected((rate,), rate**2 * reach**2 / 8)
+    rate = _short(budget.epsilon / reach)
+    return Selected((rate,), rate * reach)
+
+
+def _root(square: Fraction) -> Fraction:
+    """The square root, rounded down to about forty binary digits."""
+    shift = max(0, _ROOT_BITS - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
+    found = Fraction(isqrt((square.numerator << 2 * shift) // square.denominator), 1 << shift)
+    if not found:
+        raise RefusedError("the budget is too small for a selection: spend more")
+    return found
+
+
+def _short(rate: Fraction) -> Fraction:
+    """The rate itself, or a shorter fraction just below it."""
+    if rate.denominator < 1 << 40:
+        return rate
+    shift = _ROOT_BITS - (rate.numerator.bit_length() - rate.denominator.bit_length())
+    return Fraction((rate.numerator << shift) // rate.denominator, 1 << shift)

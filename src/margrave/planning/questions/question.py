@@ -1,0 +1,153 @@
+"""A question: what is asked of a data set at which budget. All that is known of it before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from margrave.budget.units import ZCDP, Budget, PureDP, amount, budget_from_dict
+from margrave.errors import UsageError
+from margrave.ledger.values import Notion
+from margrave.planning.asked import Sheet
+from margrave.planning.questions.aggregates import Aggregate
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.expectation import Expectation, expected
+from margrave.planning.questions.form import check_form_size, read_as
+from margrave.planning.questions.mechanisms import Mechanism, Price, mechanism_of
+from margrave.planning.questions.sought import Sought, sought_of
+from margrave.planning.questions.wording import said
+from margrave.planning.questions.work import Work, work_of
+from margrave.planning.written import digest_of
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Question:
+    """An aggregate of a data set, at a budget in ε or ρ. It is an `Asked`."""
+
+    data: DataSpec
+    aggregate: Aggregate
+    budget: Price
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, PureDP | ZCDP):
+            raise UsageError("a question is asked at a pure ε, or at a ρ")
+        check_form_size(self.aggregate)
+        self.work.check()
+        if self.amount > amount(self.budget):
+            raise UsageError("a question must not cost more than its budget")
+
+    @property
+    def way(self) -> str:
+        return "question"
+
+    @cached_property
+    def title(self) -> str:
+        return said(self.aggregate)
+
+    @cached_property
+    def sought(self) -> Sought:
+        """What is sought of the rows, and how far one unit can move it."""
+        return sought_of(self.aggregate, self.data)
+
+    @cached_property
+    def work(self) -> Work:
+        """How much there is to do, by public numbers."""
+        return work_of(self.sought, self.data)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """How one unit is hidden."""
+        return mechanism_of(self.aggregate, self.sought, self.budget, self.data.neighbours)
+
+    @property
+    def amount(self) -> Fraction:
+        """ε, or ρ, of what is drawn: at most the budget."""
+        return self.mechanism.amount
+
+    @property
+    def cost(self) -> Budget:
+        return ZCDP(self.amount) if isinstance(self.budget, ZCDP) else PureDP(self.amount)
+
+    @property
+    def notion(self) -> Notion:
+        return self.data.notion
+
+    @cached_property
+    def events(self) -> tuple[Mapping[str, Any], ...]:
+        return ({"margin": [self.title], "noise": self.mechanism.to_json()},)
+
+    @property
+    def exact(self) -> tuple[tuple[str, ...], ...]:
+        return ()
+
+    @property
+    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
+        return ()
+
+    @cached_property
+    def question(self) -> str:
+        return digest_of({"way": self.way, **self.asked_json(), "events": self.events})
+
+    def asked_json(self) -> dict[str, Any]:
+        """All that determines the answer's distribution; `read_question` reads it back."""
+        return {
+            "format": FORMAT,
+            "data": self.data.public_dict(),
+            "asked": self.aggregate.to_json(),
+            "budget": self.budget.as_dict(),
+        }
+
+    @cached_property
+    def forecast(self) -> tuple[Expectation, ...]:
+        """What to expect of each number of the answer."""
+        return expected(self.aggregate, self.sought, self.mechanism)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return ()
+
+    def words(self) -> tuple[str, ...]:
+        """The guarantee, in sentences for people."""
+        whom = "whether one unit, with all its rows in all tables, is there or not"
+        if self.data.neighbours == "replace":
+            whom = "which rows one unit has in all tables; how many units there are is not"
+        return (
+            f"The answer satisfies differential privacy with {self.cost}. Protected is {whom}.",
+            f"One unit moves the answer by at most {self.sought.move.l1} in all: {self.sought.reason}.",
+        )
+
+    def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
+        rows = [(one.what, one.error_said, one.interval_said) for one in self.forecast]
+        title = f"{self.title}: cost {self.cost}, {self.mechanism.said()}"
+        return (Sheet(title, ("answer", "standard error", "95 % interval"), rows[:most]),)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "way": self.way,
+            "question": self.title,
+            "cost": self.cost.as_dict(),
+            "words": list(self.words()),
+            "events": list(self.events),
+            "move": {"l1": self.sought.move.l1, "l2_squared": self.sought.move.l2_squared},
+            "forecast": [one.to_json() for one in self.forecast],
+            "seconds": self.work.seconds,
+        }
+
+    def at(self, budget: Price) -> Question:
+        """The same at another budget."""
+        return replace(self, budget=budget)
+
+
+def read_question(value: Mapping[str, Any]) -> Question:
+    """The question that `Question.asked_json` wrote."""
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+        raise UsageError("the question was written by another version of Margrave")
+    budget = budget_from_dict(value["budget"])
+    if not isinstance(budget, PureDP | ZCDP):
+        raise UsageError("a question is asked at a pure ε, or at a ρ")
+    return Question(DataSpec.load(value["data"]), read_as(value["asked"], Aggregate), budget)

@@ -1,0 +1,185 @@
+"""Relations become rows programs, each with its columns and with how many rows one unit can have in it at most.
+
+Every operator works on the rows of each unit by themselves. So it is enough to know what one unit can have: rows, and
+different values in each column (its spread). The bounds multiply in joins, add up in unions and are kept elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from margrave.errors import RefusedError, UsageError, suggest
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of
+from margrave.planning.questions.lowering import ColumnShape, Lowered, lower, lower_test, need_numbers
+from margrave.planning.questions.programs import (
+    Both,
+    Combine,
+    Field,
+    Filter,
+    Match,
+    Once,
+    Project,
+    Reduce,
+    RowsProgram,
+    Scan,
+    Test,
+    Whole,
+)
+from margrave.planning.questions.relations import (
+    Distinct,
+    Except,
+    Intersect,
+    Join,
+    PerUnit,
+    Reduction,
+    Relation,
+    Rows,
+    Select,
+    Union,
+    Where,
+    check_names,
+)
+
+MOST_UNIT_ROWS = 1 << 20
+"""Rows that one unit may have after joins. What a question may take follows from it before anything is reserved."""
+
+
+@dataclass(frozen=True)
+class RowsShape:
+    """What is known of rows before any data is opened: their program, their columns, and the most rows of a unit."""
+
+    program: RowsProgram
+    columns: tuple[ColumnShape, ...]
+    most: int
+
+    def spread(self, lowered: Lowered) -> int:
+        """How many different values, missing included, an expression can have in the rows of one unit."""
+        return self.together([lowered])
+
+    def together(self, several: Iterable[Lowered]) -> int:
+        """How many different combinations of values several expressions can have in the rows of one unit."""
+        used = frozenset[int]().union(*(one.used for one in several))
+        return min(self.most, prod(self.columns[at].spread for at in used))
+
+
+def rows_of(relation: Relation, data: DataSpec) -> RowsShape:
+    """The program of a relation over a data set, with what one unit can have in it."""
+    match relation:
+        case Rows(name):
+            return _scan(name, data)
+        case Where(rows, condition):
+            inner = rows_of(rows, data)
+            return replace(inner, program=Filter(inner.program, lower_test(condition, inner.columns)))
+        case Select():
+            return _select(relation, rows_of(relation.rows, data))
+        case Join(left, right, how):
+            return _join(rows_of(left, data), rows_of(right, data), how)
+        case PerUnit():
+            return _per_unit(relation, rows_of(relation.rows, data))
+        case Distinct(rows):
+            inner = rows_of(rows, data)
+            return RowsShape(Once(inner.program), inner.columns, _different(inner))
+        case Union(left, right) | Intersect(left, right) | Except(left, right):
+            return _combine(relation.kind, rows_of(left, data), rows_of(right, data))
+    raise UsageError(f"a {relation.kind!r} cannot stand here")
+
+
+def _scan(name: str, data: DataSpec) -> RowsShape:
+    names = [table.name for table in data.tables]
+    if name not in names:
+        hint = suggest(name, names) or f"; there are {', '.join(names)}"
+        raise UsageError(f"the data set has no table {name!r}{hint}")
+    table = data.tables[names.index(name)]
+    columns = tuple(_column(one.name, one.kind, table.max_records, table.max_records) for one in table.columns)
+    return RowsShape(Scan(names.index(name)), columns, table.max_records)
+
+
+def _column(name: str, kind: Kind, spread: int, most: int) -> ColumnShape:
+    return ColumnShape(name, kind, max(1, min(spread, most, size_of(kind) + 1)))
+
+
+def _different(rows: RowsShape) -> int:
+    """How many different rows a unit can have."""
+    return min(rows.most, prod(column.spread for column in rows.columns))
+
+
+def _select(relation: Select, inner: RowsShape) -> RowsShape:
+    fields: list[Whole] = [Field(at) for at in range(len(inner.columns))] if relation.add else []
+    columns = list(inner.columns) if relation.add else []
+    for one in relation.columns:
+        lowered = lower(one.value, inner.columns)
+        if lowered.kind is None:
+            raise UsageError(f"the column {one.name!r} would always be missing")
+        fields.append(lowered.program)
+        columns.append(_column(one.name, lowered.kind, inner.spread(lowered), inner.most))
+    check_names([column.name for column in columns])
+    return RowsShape(Project(inner.program, tuple(fields)), tuple(columns), inner.most)
+
+
+def _join(left: RowsShape, right: RowsShape, how: str) -> RowsShape:
+    program = Match(left.program, right.program, how)
+    if how in ("semi", "anti"):
+        return RowsShape(program, left.columns, left.most)
+    most = left.most * (right.most if how == "inner" else max(1, right.most))
+    if most > MOST_UNIT_ROWS:
+        raise RefusedError(
+            f"one unit may have {most:,} rows after this join, at most {MOST_UNIT_ROWS:,} are possible: reduce one "
+            "side to a row for each unit first (per unit), or join less"
+        )
+    extra = 1 if how == "left" else 0
+    right_columns = tuple(_column(one.name, one.kind, one.spread + extra, most) for one in right.columns)
+    columns = (*left.columns, *right_columns)
+    twice = sorted({one.name for one in left.columns} & {one.name for one in right.columns})
+    if twice:
+        raise UsageError(f"both sides of the join have a column {twice[0]!r}: select it under another name first")
+    return RowsShape(program, columns, most)
+
+
+def _per_unit(relation: PerUnit, inner: RowsShape) -> RowsShape:
+    fields: list[tuple[str, Whole | Test]] = []
+    columns = []
+    for one in relation.columns:
+        program, kind = _reduced(one, inner)
+        fields.append((one.how, program))
+        columns.append(ColumnShape(one.name, kind, 1))
+    return RowsShape(Reduce(inner.program, tuple(fields)), tuple(columns), 1)
+
+
+def _reduced(one: Reduction, inner: RowsShape) -> tuple[Whole | Test, Kind]:
+    if one.value is None:
+        test: Test = Both(()) if one.condition is None else lower_test(one.condition, inner.columns)
+        return test, Numbers(0, 1 if one.how == "any" else inner.most)
+    lowered = lower(one.value, inner.columns)
+    if lowered.kind is None:
+        raise UsageError(f"the column {one.name!r} would always be missing")
+    if one.how == "sum":
+        kind = need_numbers(lowered, "a sum")
+        low, high = min(kind.low, kind.low * inner.most), max(kind.high, kind.high * inner.most)
+        return lowered.program, Numbers(low, high, kind.step)
+    if isinstance(lowered.kind, Values):
+        raise UsageError("texts have no least or greatest one")
+    return lowered.program, lowered.kind
+
+
+def _combine(how: str, left: RowsShape, right: RowsShape) -> RowsShape:
+    _check_same(how, left.columns, right.columns)
+    program = Combine(how, left.program, right.program)
+    if how == "union":
+        most = left.most + right.most
+        pairs = zip(left.columns, right.columns, strict=True)
+        columns = tuple(_column(one.name, one.kind, one.spread + other.spread, most) for one, other in pairs)
+        return RowsShape(program, columns, most)
+    if how == "except":
+        return RowsShape(program, left.columns, _different(left))
+    most = min(_different(left), _different(right))
+    pairs = zip(left.columns, right.columns, strict=True)
+    columns = tuple(_column(one.name, one.kind, min(one.spread, other.spread), most) for one, other in pairs)
+    return RowsShape(program, columns, most)
+
+
+def _check_same(how: str, left: Sequence[ColumnShape], right: Sequence[ColumnShape]) -> None:
+    if [(one.name, one.kind) for one in left] != [(one.name, one.kind) for one in right]:
+        raise UsageError(f"both sides of {how!r} must have the same columns in the same order: select them first")

@@ -1,0 +1,79 @@
+"""The engine gives what an independent interpreter gives, for random questions about random data."""
+
+import os
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from random import Random as Generator
+
+import pytest
+
+from margrave.budget.units import PureDP
+from margrave.errors import RefusedError, UsageError
+from margrave.planning.questions import aggregates as a
+from margrave.planning.questions import expressions as e
+from margrave.planning.questions.expectation import step_of
+from margrave.planning.questions.question import Question
+from tests.measure.questions.stores import engine_of
+from tests.planning.questions.interpreter import answer
+from tests.planning.questions.samples import COLUMNS, Random, data_of, data_spec, kind_values, random_unit
+
+SOAK = float(os.environ.get("MARGRAVE_SOAK", "0"))
+TREES = int(100_000 * SOAK) or 2_000
+STORES = 10
+
+
+def in_clear(question, node):
+    """The same question with the ends that clamp it, which the interpreter is told."""
+    if isinstance(node, a.Average | a.Variance):
+        step = step_of(question.sought.value)
+        ends = [e.Numeral(end * step) for end in (question.sought.low, question.sought.high)]
+        return replace(node, low=ends[0], high=ends[1])
+    return node
+
+
+def interpreted(question, data, names=None):
+    """The sums of the engine, in its order and its whole numbers, by the interpreter."""
+    sought, node = question.sought, in_clear(question, question.aggregate)
+    axes = [[in_words(axis.kind, code) for code in axis.codes] for axis in sought.axes]
+    grid = None if sought.grid is None else [in_words(sought.grid.kind, code) for code in sought.grid.codes]
+    cells = answer(node, data, names or COLUMNS, axes, grid)
+    step = Fraction(1) if sought.value is None or grid is not None else step_of(sought.value)
+    unit = step**2 if isinstance(node, a.Variance) else step
+    order = product(*axes, *(() if grid is None else (grid,)))
+    return [[amount / unit for amount in cells[cell]] for cell in order]
+
+
+def in_words(kind, code):
+    return kind_values(kind)[code - kind.low]
+
+
+def asked(random, spec):
+    """A random question that can be asked."""
+    while True:
+        try:
+            found = Question(spec, Random(random, spec).aggregate(), PureDP(Fraction(1)))
+        except (UsageError, RefusedError):
+            continue
+        if found.work.cells <= 2_000:
+            return found
+
+
+@pytest.mark.slow
+def test_random_questions_are_answered_as_the_interpreter_answers_them(tmp_path):
+    kinds, busy = Counter(), 0
+    for number in range(STORES):
+        random = Generator(f"engine {number}")
+        spec = data_spec()
+        data = data_of([random_unit(spec, random) for _ in range(random.randint(0, 12))], spec)
+        engine = engine_of(spec, data, tmp_path / f"store{number}")
+        for _ in range(TREES // STORES):
+            question = asked(random, spec)
+            found = engine.exact(question.sought).reshape(-1, len(question.sought.parts)).tolist()
+            assert found == interpreted(question, data), question.title
+            kinds[question.aggregate.kind] += 1
+            busy += any(any(row) for row in found)
+        engine.close()
+    assert len(kinds) == 7 and min(kinds.values()) > TREES // 50
+    assert busy > TREES // 3
