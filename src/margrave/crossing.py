@@ -1,8 +1,8 @@
 """Everything that may leave the confidential side, as plain values that know nothing of raw data.
 
 Private: `Measured` and `MeasuredGraph`, noisy whole numbers, together with the facts that a spec declares to be
-published exactly. **Not private**: `Profile`, for the curator who drafts a spec, and `ExactTables`, for the curator's
-own eyes and for studies of data that is not confidential.
+published exactly. **Not private**: `Profile`, for the curator who drafts a spec; `ExactTables`, for the curator's own
+eyes and for studies of data that is not confidential; and `Members`, for the owner's own side of a join.
 """
 
 from __future__ import annotations
@@ -100,6 +100,20 @@ class MeasuredGraph:
     pairs: NDArray[np.int64] | None
     degrees: Mapping[Side, NDArray[np.int64]]
     private: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The people of one owner, each in one category: ``ids`` normalised, ``categories`` from 0 on. Not private."""
+
+    ids: Sequence[bytes] = field(repr=False)
+    categories: NDArray[np.int64] = field(repr=False)
+
+    def batches(self, number: int) -> list[list[bytes]]:
+        """The ids of each of so many categories."""
+        order = np.argsort(self.categories, kind="stable")
+        ends = np.cumsum(np.bincount(self.categories, minlength=number))
+        return [[self.ids[at] for at in part] for part in np.split(order, ends[:-1])]
 
 
 @dataclass(frozen=True, eq=False)

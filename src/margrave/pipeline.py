@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import ExactTables, Measured
+from margrave.crossing import ExactTables, Measured, Members
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger import Ledger
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
+from margrave.measure.owners import read_members
 from margrave.measure.profile import profile
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
@@ -26,6 +27,8 @@ from margrave.planning.asked import request_of
 from margrave.planning.checks import check_plan
 from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
 from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.join.plan import JoinPlan
+from margrave.planning.join.spec import JoinSpec
 from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
 from margrave.publish.bundle.room import check_manifest
@@ -46,6 +49,10 @@ def plan(spec: Spec) -> Plan: ...
 
 @overload
 def plan(spec: GraphSpec) -> GraphPlan: ...
+
+
+@overload
+def plan(spec: JoinSpec) -> JoinPlan: ...
 
 
 @overload
@@ -100,8 +107,9 @@ def release(
     marked as not private wherever it goes.
     """
     asked = planned(what)
-    way, measures = bundle_way(asked.way), MEASURES[asked.way]
+    measures = MEASURES[asked.way]
     measures.check(asked)
+    way = bundle_way(asked.way)
     source = _data(asked.spec, data)
 
     def draw() -> Any:
@@ -122,6 +130,11 @@ def count(
     loaded = spec if isinstance(spec, Spec) else Spec.load(spec)
     margins = [loaded.domain.margin(table) for table in tables] or list(loaded.margins)
     return run.count(loaded, _data(loaded, data), margins, progress)
+
+
+def members(planned: JoinPlan, data: Any, progress: Progress | None = None) -> Members:
+    """The people of the owner whose plan of a join this is. Not private: for the owner's own side of the protocol."""
+    return read_members(planned.spec, planned.owner, _data(planned.spec, data), progress)
 
 
 def draft(data: Any, *, name: str = "data", progress: Progress | None = None) -> str:
@@ -147,9 +160,9 @@ def release_graph(
     return GraphRelease(planned, measure_graph(planned, _data(planned.spec, data), generator, progress))
 
 
-def _data(spec: Spec | GraphSpec, data: Any) -> Any:
+def _data(spec: Spec | GraphSpec | JoinSpec, data: Any) -> Any:
     if data is None:
-        if spec.data is None or spec.data.location is None:
+        if isinstance(spec, JoinSpec) or spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
     if isinstance(data, str | Path) and not set("*?[:") & set(str(data)) and not Path(data).exists():
@@ -196,8 +209,18 @@ def _nothing(planned: Any) -> None:
     """Nothing to refuse."""
 
 
+def _check_join(planned: JoinPlan) -> None:
+    raise UsageError("a join is released by its owners together: begin with 'margrave join offer'")
+
+
+def _refuse_join(planned: JoinPlan, data: Any, generator: Generator, progress: Progress | None) -> Any:
+    """Nothing of a join is measured by one owner alone."""
+    _check_join(planned)
+
+
 MEASURES: Mapping[str, Measures] = {
     "release": Measures(publishable, _check_tables, _measure_tables),
     "graph": Measures(_nothing, _nothing, measure_graph),
+    "join": Measures(lambda planned: publishable(planned.table), _check_join, _refuse_join),
 }
 """Every way of asking that enters the confidential side, by its name."""

@@ -19,7 +19,7 @@ NOT_DATA |= {"spec/public.py": {"csv"}}  # counts that are public already
 MAY_READ_FILES = ("measure/", "publish/", "files/writing.py", "spec/document.py", "spec/public.py")
 MAY_READ_FILES += ("facts/moves/cache.py", "examples/", "study/yang2012/journal.py")
 MAY_OPEN_DESCRIPTORS = (*MAY_READ_FILES, "ledger/", "cli/app.py", "files/")
-MAY_START_PROGRAMS = ("facts/",)
+MAY_START_PROGRAMS = ("facts/", "join/curve.py")
 READERS = {"duckdb", "polars", "csv", "sqlite3", "adbc_driver_manager", "adbc_driver_postgresql", "psycopg"}
 READERS |= {"fileinput", "linecache", "mmap", "shelve", "dbm"}
 ARROW_READERS = {"csv", "dataset", "feather", "fs", "ipc", "json", "orc", "parquet"}
@@ -29,7 +29,7 @@ READING |= {"FileIO", "OSFile", "MemoryMappedFile", "input_stream", "DataFile"}
 PANDAS_READERS = {f"read_{kind}" for kind in ("csv", "table", "parquet", "json", "excel", "feather", "pickle", "fwf")}
 PANDAS_READERS |= {f"read_{kind}" for kind in ("sql", "orc", "hdf", "sas", "spss", "stata", "xml", "html", "clipboard")}
 DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins__", "resolve_name"}
-PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph"}
+PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph", "members"}
 
 
 def problems(path, name):

@@ -12,7 +12,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from margrave import __version__
-from margrave.cli import attack, bundles, commands, demo, evaluate, graphs, inference, keys, ledger, plans, risk, study
+from margrave.cli import (
+    attack,
+    audit,
+    bundles,
+    commands,
+    demo,
+    evaluate,
+    graphs,
+    inference,
+    keys,
+    ledger,
+    plans,
+    risk,
+    study,
+)
 from margrave.cli.terminal import complain
 from margrave.errors import MargraveError
 
@@ -55,6 +69,7 @@ app.command()(bundles.report)
 app.command()(risk.risk)
 app.command()(inference.infer)
 app.command()(evaluate.evaluate)
+app.command()(audit.audit)
 app.command()(commands.count)
 app.command()(keys.key)
 app.command()(commands.examples)

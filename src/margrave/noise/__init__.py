@@ -5,5 +5,16 @@ from margrave.noise.family import Noise, safe_tail
 from margrave.noise.gaussian import DiscreteGaussian
 from margrave.noise.generator import Generator
 from margrave.noise.laplace import DiscreteLaplace
+from margrave.noise.truncated import TruncatedLaplace
+from margrave.noise.twofold import TwofoldLaplace
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Generator", "Noise", "safe_tail", "sample_many"]
+__all__ = [
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Generator",
+    "Noise",
+    "TruncatedLaplace",
+    "TwofoldLaplace",
+    "safe_tail",
+    "sample_many",
+]

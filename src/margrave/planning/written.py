@@ -17,7 +17,7 @@ from margrave.budget.units import Budget, exact_number, exact_text
 from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
-from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise import DiscreteGaussian, DiscreteLaplace, TwofoldLaplace
 from margrave.planning.belief import SUSPICIONS
 from margrave.spec.spec import Spec
 
@@ -95,6 +95,8 @@ def measurement_json(measurement: Measurement) -> dict[str, Any]:
 
 def noise_json(noise: DiscreteLaplace | DiscreteGaussian) -> dict[str, str]:
     """A kind of noise and its parameter."""
+    if isinstance(noise, TwofoldLaplace):
+        return {"kind": "discrete-laplace-twice", "scale": exact_text(noise.scale), "reach": str(noise.reach)}
     if isinstance(noise, DiscreteLaplace):
         return {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
     return {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
@@ -114,6 +116,8 @@ def noise_from_json(value: Mapping[str, Any]) -> DiscreteLaplace | DiscreteGauss
     """The inverse of `noise_json`; a KeyError where there is no such noise."""
     if value["kind"] == "discrete-laplace":
         return _laplace(value["scale"])
+    if value["kind"] == "discrete-laplace-twice":
+        return TwofoldLaplace(exact_number(value["scale"]), int(exact_number(value["reach"])))
     return {"discrete-gaussian": _gaussian}[value["kind"]](value["sigma_squared"])
 
 

@@ -1,0 +1,21 @@
+"""A table over people in the data of several owners: the section [join]."""
+
+from __future__ import annotations
+
+from margrave.errors import UsageError
+from margrave.ledger.values import Notion
+from margrave.planning.join.plan import make_join_plan
+from margrave.planning.join.spec import JoinSpec
+from margrave.planning.ways.registry import SpecWay, register
+
+
+def notion(spec: JoinSpec) -> Notion:
+    """That of the owners' data sets, where all have the same."""
+    found = {make_join_plan(spec).of(one.name).notion for one in spec.owners}
+    if len(found) > 1:
+        names = ", ".join(one.name for one in spec.owners)
+        raise UsageError(f"{names} protect their people differently: register each data set by its own notion")
+    return found.pop()
+
+
+register(SpecWay("join", "join", JoinSpec, JoinSpec.load, make_join_plan, notion))

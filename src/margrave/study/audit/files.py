@@ -1,0 +1,48 @@
+"""Bundles and ledgers: what verifies them, told as an audit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from margrave.budget.units import Budget, amount
+from margrave.ledger import Ledger
+from margrave.ledger.check import verify as verify_ledger
+from margrave.publish.bundle.bundle import load
+from margrave.publish.verification.verify import verify as verify_bundle
+from margrave.study.audit.findings import Audit, Finding, Settings
+from margrave.study.audit.neighbours import worst
+
+
+def audit_bundle(path: str, settings: Settings) -> Audit:
+    """Everything that verify computes again, and the price of what was measured by enumeration."""
+    checked = verify_bundle(path)
+    plan = load(path).plan
+    found = worst(plan, settings.seed)
+    stated = float(amount(plan.cost))
+    findings = (
+        Finding("cost, as verify computes it", "recomputed", stated, float(_amount(checked.cost, plan.cost))),
+        Finding("price", "recomputed", stated, float(found.price), found.moves, found.complete),
+    )
+    remarks = [f"{checked.files} files and {checked.tables} tables are as they follow from the measurements."]
+    remarks += [str(one) for one in checked.not_checked]
+    if not checked.private:
+        remarks.append("NOT PRIVATE: the noise of this release comes from a seed.")
+    return Audit("a bundle", settings.confidence, findings, tuple(remarks))
+
+
+def _amount(checked: Budget, stated: Budget) -> Fraction:
+    """The cost that was verified, where it is in the unit of the plan's own; an (ε, δ) stands for the plan's ρ."""
+    return amount(checked) if type(checked) is type(stated) else amount(stated)
+
+
+def audit_ledger(url: str, settings: Settings) -> Audit:
+    """The chain, every balance and every stored answer; what is spent stays within every cap."""
+    with Ledger.open(url) as ledger:
+        checked = verify_ledger(ledger)
+    findings = (Finding("caps and grants overdrawn", "recomputed", 0.0, float(len(checked.beyond))),)
+    remarks = (
+        f"{checked.entries} entries follow one another, {checked.records} records follow from them, and "
+        f"{checked.bundles} stored answers are as they were written.",
+        *checked.beyond,
+    )
+    return Audit("a ledger", settings.confidence, findings, remarks)

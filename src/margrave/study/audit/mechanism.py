@@ -1,0 +1,94 @@
+"""Something that can be sampled on two neighbouring data sets, with the privacy that it states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from margrave.budget.units import ZCDP, Budget, amount
+from margrave.noise import Generator, Noise
+from margrave.study.audit.bounds import Floats, loss_at_least
+from margrave.study.audit.findings import Finding, Settings
+
+Integers = npt.NDArray[np.int64]
+
+_LEAST = 1e-300
+_BEYOND = 1e-6
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """``draw(near, count, generator)``: scores of so many releases of the near data set, or of the far one.
+
+    A high score speaks for the near one. ``steps``: how many neighbours apart the two are.
+    """
+
+    name: str
+    stated: Budget
+    draw: Callable[[bool, int, Generator], Floats]
+    steps: int = 1
+
+    @property
+    def allowed(self) -> float:
+        """The loss that is stated between the two data sets."""
+        steps = self.steps * self.steps if isinstance(self.stated, ZCDP) else self.steps
+        return float(amount(self.stated)) * steps
+
+
+def audit_mechanism(mechanism: Mechanism, settings: Settings) -> Finding:
+    """A lower bound on the loss, from half of the samples on each data set."""
+    generator = Generator.seeded(f"{settings.seed} {mechanism.name}")
+    near, far = (mechanism.draw(which, settings.samples // 2, generator) for which in (True, False))
+    shown = loss_at_least(mechanism.stated, near, far, settings.confidence)
+    return Finding(mechanism.name, "sampled", mechanism.allowed, shown.loss, settings.samples)
+
+
+def log_ratio(noise: Noise, outputs: Integers, near: Integers, far: Integers) -> Floats:
+    """log P(outputs | near) / P(outputs | far) for one noise, output by output.
+
+    For Laplace noise it is the same for all outputs beyond both. There a little is added for how far beyond they are:
+    who moves an answer farther than is stated shows up there.
+    """
+    here, there = noise.pmf(outputs - near), noise.pmf(outputs - far)
+    ratio = np.log(np.maximum(here, _LEAST)) - np.log(np.maximum(there, _LEAST))
+    return np.asarray(ratio + _BEYOND * (outputs - near) * np.sign(near - far) / noise.variance**0.5)
+
+
+def noisy_answers(
+    name: str,
+    stated: Budget,
+    noises: Sequence[Noise],
+    near: Sequence[Integers],
+    far: Sequence[Integers],
+    *,
+    really: Sequence[Noise] | None = None,
+    steps: int = 1,
+) -> Mechanism:
+    """Exact answers with independent noise on each output; only outputs that differ between the two tell anything.
+
+    ``really``: the noise that is drawn, if it is not the one that is stated. The score is the likelihood ratio under
+    the stated noise.
+    """
+    moved: Counter[tuple[Noise, Noise, int]] = Counter()
+    for said, drawn, x, y in zip(noises, really or noises, near, far, strict=True):
+        for move in (y.ravel() - x.ravel()).tolist():
+            if move:
+                moved[said, drawn, abs(move)] += 1
+
+    def draw(of_near: bool, count: int, generator: Generator) -> Floats:
+        scores = np.zeros(count)
+        for (said, drawn, move), times in moved.items():
+            truth = np.int64(0 if of_near else move)
+            for _ in range(times):
+                for start in range(0, count, _AT_ONCE):
+                    part = scores[start : start + _AT_ONCE]
+                    outputs = drawn.sample(part.size, generator) + truth
+                    part += log_ratio(said, outputs, np.int64(0), np.int64(move))  # type: ignore[arg-type]
+        return scores
+
+    return Mechanism(name, stated, draw, steps)
