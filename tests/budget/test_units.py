@@ -99,3 +99,39 @@ def test_very_long_numbers_are_refused_in_few_words(text: str) -> None:
     with pytest.raises(UsageError, match="characters: a number may have 10000") as caught:
         exact_number(text)
     assert len(str(caught.value)) < 100
+
+
+HALF = Fraction(1, 2)
+EACH = (PureDP(HALF), ApproxDP(HALF, Fraction(1, 1000)), ZCDP(HALF))
+
+
+@pytest.mark.parametrize("budget", EACH)
+def test_what_depends_on_the_unit_is_asked_of_the_budget(budget):
+    assert budget.amount == HALF and budget.with_amount(Fraction(2)).amount == 2
+    assert budget.with_amount(HALF) == budget
+    assert sum(budget.parts) == HALF + budget.delta
+    assert budget.within(budget) and not budget.with_amount(Fraction(2)).within(budget)
+    assert [budget.same_unit(other) for other in EACH] == [other is budget for other in EACH]
+    assert not any(budget.within(other) for other in EACH if other is not budget)
+    assert budget.brief().startswith(f"{budget.symbol} = 0.5")
+
+
+def test_several_units_together_are_promised_less():
+    pure, approx, zcdp = EACH
+    assert (pure.for_units(3), zcdp.for_units(3)) == (PureDP(Fraction(3, 2)), ZCDP(Fraction(9, 2)))
+    assert approx.for_units(2).epsilon == 1 and approx.for_units(2).delta > Fraction(2, 1000)
+    assert approx.for_units(1000) is None
+
+
+def test_only_rho_is_restated_where_a_delta_is_given():
+    pure, approx, zcdp = EACH
+    delta = Fraction(1, 10**6)
+    assert pure.at_delta(delta) is pure and approx.at_delta(delta) is approx and zcdp.at_delta(Fraction(0)) is zcdp
+    assert zcdp.at_delta(delta).delta == delta and zcdp.at_delta(delta).epsilon > HALF
+
+
+def test_gaussian_noise_within_an_epsilon_and_delta_is_paid_in_rho():
+    pure, approx, zcdp = EACH
+    assert pure.payable(False) == zcdp.payable(True) == approx.payable(False) == HALF
+    assert 0 < approx.payable(True) < HALF
+    assert ZCDP(approx.payable(True)).at_delta(approx.delta).within(approx)

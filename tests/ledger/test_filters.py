@@ -9,7 +9,7 @@ from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import Ledger, Notion, verify
 from margrave.ledger.rules.limits import Filter, kept, limit_from_dict
-from margrave.ledger.rules.totals import Totals, fits, left, together
+from margrave.ledger.rules.totals import Totals
 from tests.ledger.adversary import UNIT, Question, largest_delta
 from tests.ledger.helpers import ask, eps, small
 
@@ -32,7 +32,7 @@ def reached(menu, limit):
         last = max(index for index, times in enumerate(counts) if times)
         before = totals[(*counts[:last], counts[last] - 1, *counts[last + 1 :])]
         totals[counts] = before.plus(costs[last])
-        return fits(totals[counts], limit)
+        return limit.holds(totals[counts])
 
     return largest_delta(menu, accepts, EPSILON * UNIT)
 
@@ -95,24 +95,24 @@ def test_both_halves_of_the_attack_passed_the_first_rules():
         total = start
         for _ in range(times):
             total = total.plus(eps(cost))
-        assert fits(total, CAP) and not fits(total, kept(CAP))
+        assert CAP.holds(total) and not kept(CAP).holds(total)
 
 
 def test_gaussian_noise_is_never_within_the_sum_of_epsilon():
     limit = kept(CAP)
     total = Totals().plus(PureDP(Fraction(1)))
-    assert fits(total, limit)
-    assert not fits(total.plus(ZCDP(Fraction(1, 10**9))), limit)
-    assert fits(Totals().plus(ZCDP(limit.rho)), limit)
-    assert not fits(Totals().plus(ZCDP(limit.rho)).plus(ZCDP(Fraction(1, 10**20))), limit)
+    assert limit.holds(total)
+    assert not limit.holds(total.plus(ZCDP(Fraction(1, 10**9))))
+    assert limit.holds(Totals().plus(ZCDP(limit.rho)))
+    assert not limit.holds(Totals().plus(ZCDP(limit.rho)).plus(ZCDP(Fraction(1, 10**20))))
 
 
 @pytest.mark.parametrize("cost", [eps("1/10"), ApproxDP(Fraction(1, 10), Fraction(1, 1000))])
 def test_both_sums_count_every_request(cost):
     limit = kept(CAP, DELTA)
-    assert fits(spent_by(cost, 10), limit) and not fits(spent_by(cost, 11), limit)
+    assert limit.holds(spent_by(cost, 10)) and not limit.holds(spent_by(cost, 11))
     wide = Filter(Fraction(1, 100), DELTA, DELTA, Fraction(5, 100))
-    assert fits(spent_by(cost, 10), wide) and not fits(spent_by(cost, 11), wide)
+    assert wide.holds(spent_by(cost, 10)) and not wide.holds(spent_by(cost, 11))
 
 
 def spent_by(cost, times):
@@ -141,23 +141,23 @@ def test_a_delta_of_its_own_needs_a_part_of_the_cap(url):
 def test_what_is_left_is_what_one_more_request_may_cost():
     limit = kept(CAP)
     total = Totals().plus(eps("0.3")).plus(eps("0.1"))
-    room = left(total, limit)
+    room = limit.left(total)
     assert room == Fraction(6, 10)
-    assert fits(total.plus(PureDP(room)), limit)
+    assert limit.holds(total.plus(PureDP(room)))
     mixed = Totals().plus(ZCDP(Fraction(1, 20)))
-    room = left(mixed, limit)
-    assert fits(mixed.plus(PureDP(room)), limit) and not fits(mixed.plus(PureDP(room + Fraction(1, 10**9))), limit)
-    assert not left(total.plus(eps(1)), limit)
+    room = limit.left(mixed)
+    assert limit.holds(mixed.plus(PureDP(room))) and not limit.holds(mixed.plus(PureDP(room + Fraction(1, 10**9))))
+    assert not limit.left(total.plus(eps(1)))
 
 
 def test_what_was_spent_is_the_least_cap_that_it_would_fit():
     total = Totals().plus(ZCDP(Fraction(1, 20))).plus(eps("1/10"))
-    found = together(total, kept(CAP))
+    found = kept(CAP).together(total)
     assert found.delta == DELTA and found.epsilon < 1
     above = kept(ApproxDP(found.epsilon * (1 + Fraction(1, 10**6)), DELTA))
     below = kept(ApproxDP(found.epsilon * (1 - Fraction(1, 10**6)), DELTA))
-    assert fits(total, above) and not fits(total, below)
-    assert together(Totals().plus(eps("1/10")), kept(CAP)) == ApproxDP(Fraction(1, 10), DELTA)
+    assert above.holds(total) and not below.holds(total)
+    assert kept(CAP).together(Totals().plus(eps("1/10"))) == ApproxDP(Fraction(1, 10), DELTA)
 
 
 def test_the_journal_says_how_a_limit_is_kept(url):

@@ -17,7 +17,7 @@ from margrave.ledger import DataSetName, Ledger, Notion, verify
 from margrave.ledger.journal import canonical
 from margrave.ledger.records import KINDS, Grants, Pool, View, decode
 from margrave.ledger.rules.entries import promised
-from margrave.ledger.rules.totals import Totals, amount, fits, no_more
+from margrave.ledger.rules.totals import Totals
 from tests.ledger.helpers import Clock, ask, many, sha
 
 ACCOUNTS = ("ann", "bob", "uni", "eve")
@@ -180,13 +180,13 @@ class Books(RuleBasedStateMachine):
     def spent_within_granted_within_cap(self):
         pools = {pool.name: pool for pool in self.ledger.records(Pool)}
         for pool in pools.values():
-            assert fits(pool.spent, pool.cap)
+            assert pool.cap.holds(pool.spent)
             with self.ledger.store.reading() as session:
                 assert promised(View(session.state), pool.name, "2030")[0] >= 0
         for held in self.ledger.records(Grants):
             for grant in held.grants:
-                assert fits(grant.spent, grant.amount)
-                assert no_more(grant.amount, pools[held.pool].cap)
+                assert grant.amount.holds(grant.spent)
+                assert grant.amount.within(pools[held.pool].cap)
 
     @invariant()
     def granted_at_first_hand_stays_within_the_cap(self):
@@ -194,7 +194,7 @@ class Books(RuleBasedStateMachine):
             view = View(session.state)
             now = self.clock.now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             for pool in self.ledger.records(Pool):
-                assert promised(view, pool.name, now)[0] <= amount(pool.cap)
+                assert promised(view, pool.name, now)[0] <= pool.cap.amount
 
     @invariant()
     def balances_are_the_sums_of_what_was_charged(self):

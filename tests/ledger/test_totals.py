@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.budget.accountant import compose
+from margrave.budget.composition import compose
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import VerificationError
-from margrave.ledger.rules.totals import Totals, alike, epsilon_at, fits, left, together
+from margrave.ledger.rules.totals import Totals, alike
 
 DELTA = Fraction(1, 10**6)
 fractions = st.fractions(min_value=Fraction(1, 1000), max_value=2, max_denominator=1000)
@@ -45,53 +45,53 @@ def test_taking_back_leaves_the_rest(costs, order):
 @given(st.lists(pure, min_size=1, max_size=6))
 def test_pure_costs_add_up_exactly(costs):
     spent = sum(cost.epsilon for cost in costs)
-    assert together(total(costs), PureDP(Fraction(1))) == compose(costs)
-    assert fits(total(costs), PureDP(spent))
-    assert not fits(total(costs), PureDP(spent - Fraction(1, 10**30)))
+    assert PureDP(Fraction(1)).together(total(costs)) == compose(costs)
+    assert PureDP(spent).holds(total(costs))
+    assert not PureDP(spent - Fraction(1, 10**30)).holds(total(costs))
 
 
 @given(st.lists(st.one_of(pure, zcdp), min_size=1, max_size=6).filter(lambda c: any(isinstance(x, ZCDP) for x in c)))
 def test_zcdp_costs_add_up_exactly(costs):
     spent = compose(costs)
-    assert together(total(costs), ZCDP(Fraction(1))) == spent
-    assert fits(total(costs), spent)
-    assert not fits(total(costs), ZCDP(spent.rho - Fraction(1, 10**30)))
+    assert ZCDP(Fraction(1)).together(total(costs)) == spent
+    assert spent.holds(total(costs))
+    assert not ZCDP(spent.rho - Fraction(1, 10**30)).holds(total(costs))
 
 
 @given(costs)
 def test_approximate_caps_use_the_accountants(costs):
     expected = compose(costs, DELTA)
-    found = epsilon_at(total(costs), DELTA)
+    found = total(costs).epsilon_at(DELTA)
     assert found <= expected.epsilon * (1 + Fraction(1, 10**9))
-    assert fits(total(costs), ApproxDP(expected.epsilon * (1 + Fraction(1, 10**9)), DELTA))
-    assert not fits(total(costs), ApproxDP(found * Fraction(9, 10), DELTA))
+    assert ApproxDP(expected.epsilon * (1 + Fraction(1, 10**9)), DELTA).holds(total(costs))
+    assert not ApproxDP(found * Fraction(9, 10), DELTA).holds(total(costs))
 
 
 def test_many_small_costs_are_not_added_blindly():
     spent = Totals()
     for _ in range(100):
         spent = spent.plus(PureDP(Fraction(1, 10)))
-    assert not fits(spent, PureDP(Fraction(9)))
-    assert fits(spent, ApproxDP(Fraction(5), DELTA))
-    assert left(spent, ApproxDP(Fraction(5), DELTA)) < Fraction(1, 4)
+    assert not PureDP(Fraction(9)).holds(spent)
+    assert ApproxDP(Fraction(5), DELTA).holds(spent)
+    assert ApproxDP(Fraction(5), DELTA).left(spent) < Fraction(1, 4)
 
 
 def test_units_that_cannot_hold_a_cost():
     gaussian, both = Totals().plus(ZCDP(Fraction(1, 100))), Totals().plus(ApproxDP(Fraction(1), DELTA))
-    assert not fits(gaussian, PureDP(Fraction(100)))
-    assert not fits(both, PureDP(Fraction(100)))
-    assert not fits(both, ZCDP(Fraction(100)))
-    assert fits(both, ApproxDP(Fraction(1), DELTA))
-    assert not fits(both.plus(PureDP(Fraction(1))).plus(ZCDP(Fraction(1))), ApproxDP(Fraction(100), DELTA))
-    assert not fits(both, ApproxDP(Fraction(1), DELTA / 2))
-    assert together(both, PureDP(Fraction(1))) is None
+    assert not PureDP(Fraction(100)).holds(gaussian)
+    assert not PureDP(Fraction(100)).holds(both)
+    assert not ZCDP(Fraction(100)).holds(both)
+    assert ApproxDP(Fraction(1), DELTA).holds(both)
+    assert not ApproxDP(Fraction(100), DELTA).holds(both.plus(PureDP(Fraction(1))).plus(ZCDP(Fraction(1))))
+    assert not ApproxDP(Fraction(1), DELTA / 2).holds(both)
+    assert PureDP(Fraction(1)).together(both) is None
 
 
 def test_too_many_kinds_of_cost_are_no_longer_told_apart():
     spent = total(PureDP(Fraction(1, number)) for number in range(2, 60))
     assert not spent.pure and spent.unlisted is not None
     assert Totals.from_json(json.loads(spent.text)) == spent
-    assert epsilon_at(spent, DELTA) <= spent.epsilon
+    assert spent.epsilon_at(DELTA) <= spent.epsilon
 
 
 def test_endless_fractions_are_rounded_up():
@@ -102,9 +102,9 @@ def test_endless_fractions_are_rounded_up():
 
 @pytest.mark.parametrize("limit", [PureDP(Fraction(1)), ZCDP(Fraction(1)), ApproxDP(Fraction(1), DELTA)])
 def test_nothing_spent(limit):
-    assert together(Totals(), limit) is None
-    assert left(Totals(), limit) == 1
-    assert fits(Totals(), limit)
+    assert limit.together(Totals()) is None
+    assert limit.left(Totals()) == 1
+    assert limit.holds(Totals())
 
 
 def test_taking_everything_back_leaves_nothing_whatever_the_number_of_kinds():
@@ -113,7 +113,7 @@ def test_taking_everything_back_leaves_nothing_whatever_the_number_of_kinds():
     for cost in costs:
         spent = spent.minus(cost)
     assert spent.unlisted == (0, 0) and spent.empty
-    assert together(spent, PureDP(Fraction(1))) is None
+    assert PureDP(Fraction(1)).together(spent) is None
 
 
 def test_sums_that_were_rounded_up_before_are_alike():

@@ -15,7 +15,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record, replaced_record
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
-from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise import Noise
 
 MOST_CHANGED = 16
 """Up to this many attributes, the cost of replacing a record is the maximum over all sets of changed attributes."""
@@ -26,11 +26,9 @@ _SMALL = 1 << 40
 Neighbours = Literal["add-remove", "replace"]
 
 
-def price(noise: DiscreteLaplace | DiscreteGaussian, l1: int, l2_squared: int) -> Fraction:
-    """What a move by the given distances costs: ε for Laplace noise, ρ for Gaussian noise."""
-    if isinstance(noise, DiscreteLaplace):
-        return Fraction(l1) / noise.scale
-    return Fraction(l2_squared) / (2 * noise.sigma_squared)
+def price(noise: Noise, l1: int, l2_squared: int) -> Fraction:
+    """What a move by the given distances costs."""
+    return noise.price(l1, l2_squared)
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,11 @@ class Measurement:
     """One query, answered with independent noise on each output."""
 
     query: Query
-    noise: DiscreteLaplace | DiscreteGaussian
+    noise: Noise
 
     def price(self, l1: int, l2_squared: int) -> Fraction:
         """What a move of the exact answer by the given distances costs."""
-        return price(self.noise, l1, l2_squared)
+        return self.noise.price(l1, l2_squared)
 
 
 @dataclass(frozen=True)
@@ -98,10 +96,14 @@ def cost_of_unit(measurements: Sequence[Measurement], price: Fraction, records: 
     """
     if not measurements:
         raise UsageError("a release needs at least one measurement")
-    gaussian = isinstance(measurements[0].noise, DiscreteGaussian)
-    if any(isinstance(measurement.noise, DiscreteGaussian) != gaussian for measurement in measurements):
+    if len({measurement.noise.pure for measurement in measurements}) > 1:
         raise UsageError("one release uses one kind of noise")
-    return ZCDP(price * records * records) if gaussian else PureDP(price * records)
+    return spent_on(measurements[0].noise, price).for_units(records)
+
+
+def spent_on(noise: Noise, price: Fraction) -> PureDP | ZCDP:
+    """A price of some noise as a budget, in the unit in which it pays."""
+    return PureDP(price) if noise.pure else ZCDP(price)
 
 
 def worst_move(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> Fraction:
@@ -122,7 +124,7 @@ def worst_move(domain: Domain, measurements: Sequence[Measurement], protection: 
 def _added(domain: Domain, measurements: Sequence[Measurement]) -> Fraction:
     """The summed price of one record that is added or removed; equal prices are multiplied, not added up."""
     kinds = Counter((one.noise, *one_record(domain, one.query)) for one in measurements)
-    return sum((times * price(noise, l1, l2) for (noise, l1, l2), times in kinds.items()), Fraction(0))
+    return sum((times * noise.price(l1, l2) for (noise, l1, l2), times in kinds.items()), Fraction(0))
 
 
 def _worst_replacement(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> Fraction:
@@ -142,9 +144,7 @@ def _worst_together(domain: Domain, measurements: Sequence[Measurement], movable
     """
     changed = np.arange(1 << len(movable))
     noises = list(dict.fromkeys(measurement.noise for measurement in measurements))
-    totals: dict[DiscreteLaplace | DiscreteGaussian, NDArray[Any]] = {
-        noise: np.zeros(len(changed), dtype=np.int64) for noise in noises
-    }
+    totals: dict[Noise, NDArray[Any]] = {noise: np.zeros(len(changed), dtype=np.int64) for noise in noises}
     for measurement in measurements:
         inside = tuple(name for name in movable if name in measurement.query.margin)
         distances = _distances(domain, measurement, inside)
@@ -152,7 +152,7 @@ def _worst_together(domain: Domain, measurements: Sequence[Measurement], movable
         for bit, name in enumerate(inside):
             local |= (changed >> movable.index(name) & 1) << bit
         totals[measurement.noise] = totals[measurement.noise] + distances[local]
-    units = [price(noise, 1, 1) for noise in noises]
+    units = [noise.price(1, 1) for noise in noises]
     rough = np.zeros(len(changed))
     for unit, noise in zip(units, noises, strict=True):
         rough += float(unit) * totals[noise].astype(float)
@@ -167,8 +167,8 @@ def _distances(domain: Domain, measurement: Measurement, inside: Margin) -> NDAr
 
     64-bit numbers where every sum of so many fits in them, otherwise whole numbers of any size.
     """
-    which = 1 if isinstance(measurement.noise, DiscreteGaussian) else 0
-    found = [replaced_record(domain, measurement.query, subset)[which] for subset in _by_bits(inside)]
+    distance = measurement.noise.distance
+    found = [distance(*replaced_record(domain, measurement.query, subset)) for subset in _by_bits(inside)]
     return np.array(found, dtype=np.int64 if max(found) < _SMALL else object)
 
 

@@ -2,15 +2,19 @@
 
 ε (epsilon) bounds the log-ratio of the probabilities of any outcome on two neighbouring data sets; δ (delta) is the
 probability mass exempt from that bound; ρ (rho) is the parameter of zero-concentrated differential privacy.
+What depends on the unit is a method of it: nobody else needs to ask which unit a budget is in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from math import exp
+from typing import ClassVar, NamedTuple, Protocol
 
+from margrave.budget.accountant import SLACK, epsilon_of, rho_within, rounded_up
 from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_NUMBER
 
@@ -73,28 +77,151 @@ def _check_positive(name: str, number: object) -> None:
         raise UsageError(f"{name} ({exact_text(number)}) must be greater than 0")
 
 
+class Parts(NamedTuple):
+    """A cost taken apart for composition: a pure ε, a ρ, or the ε and the δ of an (ε, δ); the others are zero."""
+
+    pure: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    approx: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+
+class Spent(Protocol):
+    """The exact sums of several charges, as limits look at them."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was charged."""
+
+    @property
+    def delta(self) -> Fraction:
+        """Σδ of all charges."""
+
+    @property
+    def all_epsilon(self) -> Fraction | None:
+        """Σε of all charges; None where one of them, by Gaussian noise, has no ε."""
+
+    @property
+    def all_rho(self) -> Fraction:
+        """Σρ of all charges, an ε counting as ε²/2."""
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """Σε of all charges; None where one of them is not pure."""
+
+    @property
+    def exact_rho(self) -> Fraction | None:
+        """Σρ of all charges, a pure ε counting as ε²/2; None where one of them is an (ε, δ)."""
+
+    def epsilon_at(self, delta: Fraction) -> Fraction | None:
+        """The least ε known so that the charges together are (ε, δ); None where δ is too small."""
+
+    def within(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether the charges together are (ε, δ)-differentially private, by the best composition known."""
+
+
+class _Unit:
+    """What the three units share: a budget is a few named, exact numbers."""
+
+    called: ClassVar[str]
+    """What is promised, in words."""
+    symbol: ClassVar[str]
+    """The letter of what is spent."""
+    gaussian: ClassVar[tuple[bool, ...]]
+    """Which noise is paid in this unit: whether it is Gaussian. Where both are, the one to try first comes first."""
+
+    @property
+    def amount(self) -> Fraction:
+        """The ε, or the ρ."""
+        raise NotImplementedError
+
+    def numbers(self) -> Iterator[tuple[str, str, Fraction]]:
+        """Each number of a budget: its name, its letter, and its exact value."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return ", ".join(f"{letter} = {readable(number)}" for _, letter, number in self.numbers())
+
+    def brief(self, digits: int = 4) -> str:
+        """The budget in a few digits, for reading; the exact one is kept elsewhere."""
+        return ", ".join(f"{letter} = {float(number):.{digits}g}" for _, letter, number in self.numbers())
+
+    def as_dict(self) -> dict[str, str]:
+        return {name: exact_text(number) for name, _, number in self.numbers()}
+
+    def within(self, other: Budget) -> bool:
+        """Whether this is at most another budget of the same unit, in each of its numbers."""
+        return self.same_unit(other) and all(
+            mine <= theirs for (*_, mine), (*_, theirs) in zip(self.numbers(), other.numbers(), strict=True)
+        )
+
+    def same_unit(self, other: Budget) -> bool:
+        """Whether both are in ε, both in (ε, δ), or both in ρ."""
+        return self.called == other.called
+
+    def left(self, spent: Spent) -> Fraction:
+        """How much of the ε or ρ of this limit is left after some charges."""
+        used = self.together(spent)
+        return self.amount - (used.amount if used is not None else Fraction(0))
+
+    def together(self, spent: Spent) -> Budget | None:
+        """The charges as one budget in this unit; None where nothing was spent, or the unit cannot hold it."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class PureDP:
+class PureDP(_Unit):
     """Pure ε-differential privacy."""
 
     epsilon: Fraction
+    called, symbol, gaussian = "pure differential privacy", "ε", (False,)
+    delta: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
         _check_positive("epsilon", self.epsilon)
 
-    def __str__(self) -> str:
-        return f"ε = {readable(self.epsilon)}"
+    @property
+    def amount(self) -> Fraction:
+        return self.epsilon
 
-    def as_dict(self) -> dict[str, str]:
-        return {"epsilon": exact_text(self.epsilon)}
+    def numbers(self) -> Iterator[tuple[str, str, Fraction]]:
+        yield "epsilon", "ε", self.epsilon
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(pure=self.epsilon)
+
+    def with_amount(self, amount: Fraction) -> PureDP:
+        """A budget of the same unit with another ε."""
+        return PureDP(amount)
+
+    def payable(self, gaussian: bool) -> Fraction:
+        """The most that noise may cost, in the noise's own unit, to stay within this budget."""
+        return self.epsilon
+
+    def at_delta(self, delta: Fraction) -> PureDP:
+        """The same cost where a spec gives a δ: pure ε is also (ε, δ) for any δ."""
+        return self
+
+    def for_units(self, count: int) -> PureDP:
+        """What is guaranteed to several units together."""
+        return PureDP(self.epsilon * count)
+
+    def holds(self, spent: Spent) -> bool:
+        """Whether charges stay within this limit."""
+        return spent.pure_epsilon is not None and spent.pure_epsilon <= self.epsilon
+
+    def together(self, spent: Spent) -> PureDP | None:
+        return PureDP(spent.pure_epsilon) if spent.pure_epsilon else None
 
 
 @dataclass(frozen=True)
-class ApproxDP:
+class ApproxDP(_Unit):
     """(ε, δ)-differential privacy, with 0 < δ < 1."""
 
     epsilon: Fraction
     delta: Fraction
+    called, symbol, gaussian = "differential privacy", "ε", (True, False)
 
     def __post_init__(self) -> None:
         _check_positive("epsilon", self.epsilon)
@@ -102,27 +229,88 @@ class ApproxDP:
         if self.delta >= 1:
             raise UsageError(f"delta ({exact_text(self.delta)}) must be less than 1")
 
-    def __str__(self) -> str:
-        return f"ε = {readable(self.epsilon)}, δ = {readable(self.delta)}"
+    @property
+    def amount(self) -> Fraction:
+        return self.epsilon
 
-    def as_dict(self) -> dict[str, str]:
-        return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta)}
+    def numbers(self) -> Iterator[tuple[str, str, Fraction]]:
+        yield "epsilon", "ε", self.epsilon
+        yield "delta", "δ", self.delta
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(approx=self.epsilon, delta=self.delta)
+
+    def with_amount(self, amount: Fraction) -> ApproxDP:
+        """A budget of the same unit and δ with another ε."""
+        return ApproxDP(amount, self.delta)
+
+    def payable(self, gaussian: bool) -> Fraction:
+        """The most that noise may cost, in the noise's own unit, to stay within this budget."""
+        return rho_within(self.epsilon, self.delta) if gaussian else self.epsilon
+
+    def at_delta(self, delta: Fraction) -> ApproxDP:
+        return self
+
+    def for_units(self, count: int) -> ApproxDP | None:
+        """c·ε and e^{(c−1)ε}·c·δ; None where that δ is 1 or more, which promises nothing."""
+        exponent = float(self.epsilon) * (count - 1)
+        delta = Fraction(1) if exponent > 700 else rounded_up(exp(exponent) * SLACK) * count * self.delta
+        return ApproxDP(self.epsilon * count, delta) if delta < 1 else None
+
+    def holds(self, spent: Spent) -> bool:
+        """Whether charges that are fixed beforehand, such as one request, stay within this limit."""
+        return spent.within(self.epsilon, self.delta)
+
+    def together(self, spent: Spent) -> ApproxDP | None:
+        found = None if spent.empty else spent.epsilon_at(self.delta)
+        return ApproxDP(found, self.delta) if found else None
 
 
 @dataclass(frozen=True)
-class ZCDP:
+class ZCDP(_Unit):
     """ρ-zero-concentrated differential privacy."""
 
     rho: Fraction
+    called, symbol, gaussian = "zero-concentrated differential privacy", "ρ", (True,)
+    delta: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
         _check_positive("rho", self.rho)
 
-    def __str__(self) -> str:
-        return f"ρ = {readable(self.rho)}"
+    @property
+    def amount(self) -> Fraction:
+        return self.rho
 
-    def as_dict(self) -> dict[str, str]:
-        return {"rho": exact_text(self.rho)}
+    def numbers(self) -> Iterator[tuple[str, str, Fraction]]:
+        yield "rho", "ρ", self.rho
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(rho=self.rho)
+
+    def with_amount(self, amount: Fraction) -> ZCDP:
+        """A budget of the same unit with another ρ."""
+        return ZCDP(amount)
+
+    def payable(self, gaussian: bool) -> Fraction:
+        """The most that noise may cost, in the noise's own unit, to stay within this budget."""
+        return self.rho
+
+    def at_delta(self, delta: Fraction) -> ZCDP | ApproxDP:
+        """The same cost where a spec gives a δ: an (ε, δ) that it implies."""
+        return ApproxDP(epsilon_of(self.rho, delta), delta) if delta else self
+
+    def for_units(self, count: int) -> ZCDP:
+        """What is guaranteed to several units together."""
+        return ZCDP(self.rho * count * count)
+
+    def holds(self, spent: Spent) -> bool:
+        """Whether charges stay within this limit."""
+        return spent.exact_rho is not None and spent.exact_rho <= self.rho
+
+    def together(self, spent: Spent) -> ZCDP | None:
+        return ZCDP(spent.exact_rho) if spent.exact_rho else None
 
 
 Budget = PureDP | ApproxDP | ZCDP
@@ -130,7 +318,7 @@ Budget = PureDP | ApproxDP | ZCDP
 
 def amount(budget: Budget) -> Fraction:
     """The ε, or the ρ, of a budget."""
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+    return budget.amount
 
 
 def budget_from_dict(mapping: Mapping[str, str]) -> Budget:

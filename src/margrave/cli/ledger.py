@@ -281,13 +281,12 @@ def _balance(limit: Any, spent: Any) -> dict[str, Any]:
     from margrave.budget.units import exact_text
     from margrave.ledger.records import budget_json
     from margrave.ledger.rules.limits import Filter, kept
-    from margrave.ledger.rules.totals import fits, left, together
 
     limit = kept(limit)
-    used, inside = budget_json(together(spent, limit)), fits(spent, limit)
-    row: dict[str, Any] = {"limit": budget_json(limit), "spent": used, "left": exact_text(left(spent, limit))}
+    used, inside = budget_json(limit.together(spent)), limit.holds(spent)
+    row: dict[str, Any] = {"limit": budget_json(limit), "spent": used, "left": exact_text(limit.left(spent))}
     if isinstance(limit, Filter):
-        rho = limit.room(spent.all_epsilon, spent.all_rho)[1] if inside else Fraction(0)
+        rho = limit.room(spent)[1] if inside else Fraction(0)
         row |= {"left_rho": exact_text(rho), "beyond": not inside}
     return row
 

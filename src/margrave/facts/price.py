@@ -228,4 +228,4 @@ def _largest(moves: Integers) -> int:
 
 def _gaussian(asked: Sequence[Measurement]) -> bool:
     """Whether the noise is Gaussian, as it is in all measurements of a plan or in none."""
-    return any(isinstance(one.noise, DiscreteGaussian) for one in asked)
+    return any(not one.noise.pure for one in asked)

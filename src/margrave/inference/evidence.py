@@ -21,7 +21,6 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
 from margrave.errors import RefusedError
 from margrave.models.model import LARGEST_MATRIX, Floats, Mask
-from margrave.noise import DiscreteLaplace
 from margrave.planning.plan import Plan
 from margrave.publish.release import Release
 from margrave.spec.spec import possible_mask
@@ -94,8 +93,7 @@ def _statements(release: Release, margin: Margin) -> Iterator[tuple[Floats, Floa
             continue
         summed, outputs, times = _summed(plan.domain, query, answer.outputs, measured)
         variance = noise.variance
-        # The fourth cumulant of a discrete Laplace is v + 3v²; a discrete Gaussian's is as good as zero.
-        fourth = variance + 3 * variance**2 if isinstance(noise, DiscreteLaplace) else 0.0
+        fourth = noise.fourth_cumulant
         yield _matrix(plan.domain, measured, summed)[:, columns], outputs, times * variance, times * fourth
     for exact, counts in release.measured.exact.items():
         summed, outputs, _ = _summed(plan.domain, Query(exact), counts, measured)

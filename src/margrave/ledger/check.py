@@ -13,7 +13,6 @@ from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord,
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import requests
-from margrave.ledger.rules.totals import fits
 from margrave.ledger.stores.store import Session
 from margrave.ledger.values import Head
 
@@ -65,11 +64,11 @@ def verify(ledger: Ledger, against: Iterable[ChargedBundle] = ()) -> Checked:
 def overdrawn(view: View) -> Iterator[str]:
     """The caps and grants beyond which charges went while earlier rules held, in words."""
     for pool in view.every(Pool):
-        if not fits(pool.spent, kept(pool.cap)):
+        if not kept(pool.cap).holds(pool.spent):
             yield f"the cap of {pool.name}"
     for held in view.every(Grants):
         for one in held.grants:
-            if not fits(one.spent, kept(one.amount)):
+            if not kept(one.amount).holds(one.spent):
                 yield f"the grant of {held.account} from {held.pool}"
 
 

@@ -12,7 +12,6 @@ from margrave.files.content import Content, digest_of
 from margrave.ledger.records import Question, RequestRecord, View, budget_json
 from margrave.ledger.replay import entry_of
 from margrave.ledger.rules.lookup import requests
-from margrave.ledger.rules.totals import no_more
 from margrave.ledger.stores.store import Session
 from margrave.ledger.values import Request
 
@@ -23,10 +22,10 @@ def earlier(view: View, request: Request) -> RequestRecord | None:
     asked = view.get(RequestRecord, request.id) if request.id is not None else None
     if asked is None:
         asking = reversed(requests(view, dataset, request.question))
-        mine = (one for one in asking if one.account == request.account and no_more(request.cost, one.cost))
+        mine = (one for one in asking if one.account == request.account and request.cost.within(one.cost))
         return next(mine, None)
     same = (asked.dataset, asked.account, asked.question) == (dataset, request.account, request.question)
-    if not same or not no_more(request.cost, asked.cost):
+    if not same or not request.cost.within(asked.cost):
         raise UsageError(f"the request id {asked.id} was used for another question: a new question needs a new id")
     if asked.status == "void":
         raise RefusedError(f"the request {asked.id} was given up: use a new id")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from margrave.budget.accountant import epsilon_of
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.ledger.journal import Entry, is_public
@@ -16,30 +15,23 @@ from margrave.ledger.records import DataSet, Keys, Members, Pool, RequestRecord,
 from margrave.ledger.replay import chain
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool, payers
-from margrave.ledger.rules.totals import epsilon_at, fits, together, unit
 from margrave.ledger.values import Notion
 
 _DELTA = Fraction(1, 10**9)
+_DIGITS = 6
 
-_HOW: Mapping[type, str] = {
-    PureDP: "the sum of the ε of all requests",
-    ZCDP: "the sum of the ρ of all requests, a pure ε counting as ε²/2",
-    ApproxDP: "the least cap of this δ in which the sum of their ε, or of their ρ, would have room",
+_HOW: Mapping[str, str] = {
+    PureDP.called: "the sum of the ε of all requests",
+    ZCDP.called: "the sum of the ρ of all requests, a pure ε counting as ε²/2",
+    ApproxDP.called: "the least cap of this δ in which the sum of their ε, or of their ρ, would have room",
 }
 
 
 def brief(budget: Budget | Mapping[str, str] | None) -> str:
-    """A budget in a few digits."""
-    match budget:
-        case None:
-            return "nothing"
-        case PureDP(epsilon):
-            return f"ε = {float(epsilon):.6g}"
-        case ApproxDP(epsilon, delta):
-            return f"ε = {float(epsilon):.6g}, δ = {float(delta):.6g}"
-        case ZCDP(rho):
-            return f"ρ = {float(rho):.6g}"
-    return brief(read_limit(budget))
+    """A budget, perhaps as JSON has it, in so many digits that sums can be compared."""
+    if budget is None:
+        return "nothing"
+    return (read_limit(budget) if isinstance(budget, Mapping) else budget).brief(_DIGITS)
 
 
 def sentence(entry: Entry) -> str:
@@ -183,7 +175,7 @@ class Statement:
             "induced": notion.induced,
             "words": list(notion_words(notion)),
             "cap": budget_json(kept(self.pool.cap)),
-            "spent": budget_json(together(self.pool.spent, kept(self.pool.cap))),
+            "spent": budget_json(kept(self.pool.cap).together(self.pool.spent)),
             "composition": list(self.composition()),
             "requests": list(self.requests),
             "signing_keys": list(self.keys),
@@ -193,18 +185,18 @@ class Statement:
     def composition(self) -> Iterator[str]:
         """What it all costs together, in sentences that are right also where a request depended on earlier answers."""
         cap = kept(self.pool.cap)
-        spent = together(self.pool.spent, cap)
+        spent = cap.together(self.pool.spent)
         if self.pool.spent.empty:
             yield "Nothing has been spent."
             return
-        if not fits(self.pool.spent, cap):
+        if not cap.holds(self.pool.spent):
             yield from self._overdrawn(cap)
             return
-        yield f"All requests together cost {brief(spent)} ({_HOW[unit(cap)]}), within a cap of {brief(cap)}."
+        yield f"All requests together cost {brief(spent)} ({_HOW[cap.called]}), within a cap of {brief(cap)}."
         yield f"A request may depend on earlier answers: whatever is asked, all answers together satisfy {brief(cap)}."
-        if isinstance(cap, ZCDP):
-            yield f"They then also satisfy {brief(ApproxDP(epsilon_of(cap.rho, _DELTA), _DELTA))}."
-        if self.early and isinstance(cap, ApproxDP):
+        if not cap.same_unit(also := cap.at_delta(_DELTA)):
+            yield f"They then also satisfy {brief(also)}."
+        if self.early and cap.delta:
             yield (
                 f"The first {self.early} of them were accepted by an earlier rule: this is so if those did not depend "
                 "on one another's answers."
@@ -212,8 +204,7 @@ class Statement:
 
     def _overdrawn(self, cap: Budget) -> Iterator[str]:
         """Earlier rules took (ε, δ) caps to be about requests that are fixed beforehand."""
-        assert isinstance(cap, ApproxDP)
-        fixed = epsilon_at(self.pool.spent, cap.delta)
+        fixed = self.pool.spent.epsilon_at(cap.delta)
         if fixed is not None:
             yield (
                 f"If no request depended on earlier answers, all together satisfy {brief(ApproxDP(fixed, cap.delta))}, "

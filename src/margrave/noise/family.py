@@ -1,10 +1,14 @@
-"""What the two kinds of noise have in common: their interface, and the checks on their parameters."""
+"""What all kinds of noise have in common: their interface, their register, and the checks on their parameters.
+
+A kind of noise is a frozen dataclass of exact parameters, in a file of its own, that registers itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +24,35 @@ _SIGNIFICANT = 34  # significant bits kept of the others
 
 class Noise(Protocol):
     """A symmetric, unimodal distribution on the integers that can be sampled exactly."""
+
+    kind: ClassVar[str]
+    """Its name in bundles and ledgers: never changes."""
+    called: ClassVar[str]
+    """Its name in tables for people."""
+    pure: ClassVar[bool]
+    """Whether it pays with a pure ε, for a distance in L1; otherwise with ρ, for a squared distance in L2."""
+
+    @property
+    def parameters(self) -> Mapping[str, Fraction]:
+        """What its distribution depends on, by name."""
+
+    @classmethod
+    def of(cls, **parameters: Fraction) -> Self:
+        """The noise with exactly these parameters."""
+
+    def dearer(self, factor: Fraction) -> Self:
+        """The same kind of noise at ``factor`` times the price."""
+
+    @staticmethod
+    def distance(l1: int, l2_squared: int) -> int:
+        """The one of the two distances that its price is proportional to."""
+
+    def price(self, l1: int, l2_squared: int) -> Fraction:
+        """What a move by the given distances costs: ε, or ρ."""
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """E z⁴ − 3·variance²."""
 
     @property
     def variance(self) -> float:
@@ -39,6 +72,18 @@ class Noise(Protocol):
 
     def safe_tail(self, count: int) -> int:
         """See the function of this name."""
+
+
+N = TypeVar("N", bound=type[Noise])
+
+KINDS: dict[str, type[Noise]] = {}
+"""Every kind of noise by its name in bundles."""
+
+
+def registered(kind: N) -> N:
+    """Enter a kind of noise in the register, by which bundles are read."""
+    KINDS[kind.kind] = kind
+    return kind
 
 
 def safe_tail(noise: Noise, count: int) -> int:

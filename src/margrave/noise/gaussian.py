@@ -8,15 +8,17 @@ bound allows, and by big integers elsewhere; docs/noise.md has both proofs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from margrave.noise.exact import Chance, Flags, exp_bounds
-from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for
+from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for, registered
 from margrave.noise.generator import Generator, Integers
 from margrave.noise.laplace import BLOCK, Magnitudes
 
@@ -27,19 +29,47 @@ _STEPS = 256  # table entries per unit of γ
 _FAR = 32  # exp(−γ) beyond this is below 2^-46, far inside the slack
 
 
+@registered
 @dataclass(frozen=True)
 class DiscreteGaussian:
     """Noise z with P(z) ∝ exp(−z²/(2·sigma_squared)); at L2 sensitivity Δ it gives Δ²/(2·sigma_squared)-zCDP."""
 
     sigma_squared: Fraction
+    kind: ClassVar[str] = "discrete-gaussian"
+    called: ClassVar[str] = "Gauss"
+    pure: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma_squared", checked_parameter("sigma_squared", self.sigma_squared, _LEAST, _MOST))
+
+    @property
+    def parameters(self) -> Mapping[str, Fraction]:
+        return {"sigma_squared": self.sigma_squared}
+
+    @classmethod
+    def of(cls, **parameters: Fraction) -> Self:
+        return cls(**parameters)
+
+    def dearer(self, factor: Fraction) -> Self:
+        return replace(self, sigma_squared=self.sigma_squared / factor)
 
     @classmethod
     def at_least(cls, variance: Fraction) -> DiscreteGaussian:
         """The distribution whose σ² is ``variance`` or, if its fraction is long, larger by at most one part in 2^33."""
         return cls(grid_up(checked_parameter("variance", variance, _LEAST, _MOST)))
+
+    @staticmethod
+    def parameter_for(price: Fraction, l1: int, l2_squared: int) -> Fraction:
+        """The σ² at which a move by the given distances has the given price."""
+        return l2_squared / (2 * price)
+
+    @staticmethod
+    def distance(l1: int, l2_squared: int) -> int:
+        return l2_squared
+
+    def price(self, l1: int, l2_squared: int) -> Fraction:
+        """ρ = l2_squared/(2·sigma_squared)."""
+        return Fraction(l2_squared) / (2 * self.sigma_squared)
 
     def sample(self, size: int, generator: Generator) -> Integers:
         """``size`` independent draws."""
@@ -64,6 +94,11 @@ class DiscreteGaussian:
             return float(self.sigma_squared)
         z = np.arange(1, 64, dtype=np.float64)
         return float(2 * np.sum(z**2 * self.pmf(z)))
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """As good as zero."""
+        return 0.0
 
     @property
     def _norm(self) -> float:

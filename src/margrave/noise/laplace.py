@@ -9,15 +9,17 @@ has the proof.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from margrave.noise.exact import Chance, Coins, Flags
-from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for
+from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for, registered
 from margrave.noise.generator import Generator, Integers
 
 BLOCK = 1 << 13  # draws worked on together, so that they stay in the processor's cache
@@ -25,19 +27,47 @@ _UNDERFLOW = 700  # from 1/scale = 745 on the variance is zero in double precisi
 _LEAST, _MOST = Fraction(1, 1 << 40), Fraction(1 << 50)
 
 
+@registered
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """Noise z with P(z) ∝ exp(−|z|/scale); at L1 sensitivity Δ and scale Δ/ε it gives ε-differential privacy."""
 
     scale: Fraction
+    kind: ClassVar[str] = "discrete-laplace"
+    called: ClassVar[str] = "Laplace"
+    pure: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_parameter("scale", self.scale, _LEAST, _MOST))
+
+    @property
+    def parameters(self) -> Mapping[str, Fraction]:
+        return {"scale": self.scale}
+
+    @classmethod
+    def of(cls, **parameters: Fraction) -> Self:
+        return cls(**parameters)
+
+    def dearer(self, factor: Fraction) -> Self:
+        return replace(self, scale=self.scale / factor)
 
     @classmethod
     def at_least(cls, scale: Fraction) -> DiscreteLaplace:
         """The distribution whose scale is ``scale`` or, if its fraction is long, larger by at most one part in 2^33."""
         return cls(grid_up(checked_parameter("scale", scale, _LEAST, _MOST)))
+
+    @staticmethod
+    def parameter_for(price: Fraction, l1: int, l2_squared: int) -> Fraction:
+        """The scale at which a move by the given distances has the given price."""
+        return l1 / price
+
+    @staticmethod
+    def distance(l1: int, l2_squared: int) -> int:
+        return l1
+
+    def price(self, l1: int, l2_squared: int) -> Fraction:
+        """ε = l1/scale."""
+        return Fraction(l1) / self.scale
 
     def sample(self, size: int, generator: Generator) -> Integers:
         """``size`` independent draws."""
@@ -55,6 +85,11 @@ class DiscreteLaplace:
         if self.scale * _UNDERFLOW <= 1:
             return 2.0 * float(self.scale) ** 2
         return 0.5 / math.sinh(0.5 / float(self.scale)) ** 2
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """v + 3v² for the variance v."""
+        return self.variance + 3 * self.variance**2
 
     def pmf(self, z: npt.ArrayLike) -> Floats:
         """P(Z = z) for each z."""

@@ -6,13 +6,16 @@ least as well as the first alone: what is added to it is independent. So in pric
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from margrave.noise.family import Floats
+from margrave.noise.family import Floats, registered
 from margrave.noise.generator import Generator, Integers
 from margrave.noise.laplace import DiscreteLaplace
 from margrave.noise.truncated import TruncatedLaplace
@@ -20,15 +23,33 @@ from margrave.noise.truncated import TruncatedLaplace
 _LEAST = 1e-300
 
 
+@registered
 @dataclass(frozen=True)
 class TwofoldLaplace(DiscreteLaplace):
     """The sum of a discrete Laplace noise and an independent one of the same scale that reaches no further."""
 
     reach: int
+    kind: ClassVar[str] = "discrete-laplace-twice"
+    called: ClassVar[str] = "Laplace, twice"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         TruncatedLaplace(self.scale, self.reach)
+
+    @property
+    def parameters(self) -> Mapping[str, Fraction]:
+        return {"scale": self.scale, "reach": Fraction(self.reach)}
+
+    @classmethod
+    def of(cls, **parameters: Fraction) -> Self:
+        return cls(parameters["scale"], int(parameters["reach"]))
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """The sum of both."""
+        first, z = super().variance, np.arange(1, self.reach + 1, dtype=np.float64)
+        second = float(2 * (z**4 * self.second.pmf(z)).sum()) - 3 * self.second.variance**2
+        return first + 3 * first**2 + second
 
     @cached_property
     def second(self) -> TruncatedLaplace:

@@ -11,7 +11,7 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, log10, sqrt
 from typing import Literal
 
 from margrave.budget.events import Protection
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.units import Budget
 from margrave.spec.choices import Induced
 
 RARELY = 1e-9
@@ -77,14 +77,13 @@ def suspicions(protection: Protection, induced: Induced | None, total_known: boo
 
 def bound(cost: Budget, steps: int, chance: float | None = None) -> Bound:
     """The bound between data sets so many steps apart. ``chance``: how often it may fail; pure ε never does."""
-    match cost:
-        case PureDP(epsilon):
-            return Bound(float(epsilon) * steps * _SLACK, 0.0)
-        case ZCDP(rho):
-            apart, rarely = float(rho) * steps * steps, RARELY if chance is None else chance
-            return Bound((apart + 2 * sqrt(apart * log(1 / rarely))) * _SLACK, rarely)
-        case ApproxDP(epsilon, delta):
-            return _approximate(float(epsilon), float(delta), steps, chance)
+    epsilon, rho, approx, delta = map(float, cost.parts)
+    if rho:
+        apart, rarely = rho * steps * steps, RARELY if chance is None else chance
+        return Bound((apart + 2 * sqrt(apart * log(1 / rarely))) * _SLACK, rarely)
+    if delta:
+        return _approximate(approx, delta, steps, chance)
+    return Bound(epsilon * steps * _SLACK, 0.0)
 
 
 def _approximate(epsilon: float, delta: float, steps: int, chance: float | None) -> Bound:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import prod
 
 from margrave.algebra.encoding import BinaryEncoding
-from margrave.budget.units import ZCDP, amount
 from margrave.errors import RefusedError
 from margrave.facts.declared import check_declared, is_given
 from margrave.noise import safe_tail
@@ -83,7 +82,7 @@ def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
     if set(plan.exact) != set(known_margins(spec, wanted, encoding)):
         raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
     # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.
-    same_unit = isinstance(plan.guarantee, ZCDP) == isinstance(spec.budget, ZCDP)
-    if not same_unit or amount(plan.guarantee) > (1 + room) * amount(spec.budget):
+    same_letter = plan.guarantee.symbol == spec.budget.symbol
+    if not same_letter or plan.guarantee.amount > (1 + room) * spec.budget.amount:
         raise RefusedError(f"the plan costs {plan.guarantee}, more than the budget of {spec.budget}: plan again")
     check_overflow(plan)

@@ -7,7 +7,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
-from margrave.noise import DiscreteLaplace
 from margrave.planning.asked import Sheet
 from margrave.planning.effect import fact_words
 from margrave.planning.guarantee import approximate
@@ -30,9 +29,10 @@ def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
     """One row a measurement, the first ``most`` of them."""
     rows: Rows = [(name_of(margin), "exact", str(plan.domain.cells(margin)), "none", "0") for margin in plan.exact]
     for one in plan.measurements[:most]:
-        kind = "Laplace" if isinstance(one.noise, DiscreteLaplace) else "Gauss"
         outputs = str(one.query.outputs(plan.domain))
-        rows.append((name_of(one.query.margin), one.query.basis, outputs, kind, number(one.noise.variance**0.5)))
+        rows.append(
+            (name_of(one.query.margin), one.query.basis, outputs, one.noise.called, number(one.noise.variance**0.5))
+        )
     return _shortened(rows, len(plan.measurements) - (most or len(plan.measurements)), "measurements")
 
 

@@ -11,13 +11,11 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.residual import Array
 from margrave.budget.events import cost
-from margrave.budget.units import amount
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.bounds import CellBounds, bounds_from_facts
 from margrave.facts.declared import facts_of, public_facts
 from margrave.facts.facts import KnownCell, margin_name
 from margrave.facts.moves.notions import junction_order
-from margrave.noise import DiscreteGaussian
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -31,7 +29,7 @@ _MOST_PROGRAMS = 96
 
 def price_factor(plan: Plan) -> Fraction:
     """How many times as much the measurements cost as they would without the facts."""
-    return amount(plan.cost) / amount(cost(plan.domain, plan.measurements, plan.protection))
+    return plan.cost.amount / cost(plan.domain, plan.measurements, plan.protection).amount
 
 
 def fact_words(plan: Plan) -> tuple[str, ...]:
@@ -39,8 +37,8 @@ def fact_words(plan: Plan) -> tuple[str, ...]:
     if not plan.spec.public:
         return ()
     factor = float(price_factor(plan))
-    gaussian = isinstance(plan.measurements[0].noise, DiscreteGaussian)
-    unit, deviation = ("ρ", factor**0.5) if gaussian else ("ε", factor)
+    unit = plan.cost.symbol
+    deviation = factor if plan.measurements[0].noise.pure else factor**0.5
     exact = [margin for margin in plan.spec.margins if bool(plan.certain(margin).all())]
     told = f"; of the wanted tables {', '.join(map(margin_name, exact))} {_are(len(exact))} exact" if exact else ""
     return (

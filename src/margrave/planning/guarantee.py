@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from margrave.budget.accountant import epsilon_of, groups
+from margrave.budget.composition import groups
 from margrave.budget.events import Protection
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.units import Budget
 from margrave.planning.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
 from margrave.spec.choices import Induced
 
@@ -92,7 +92,7 @@ class Guarantee:
         found = [f"The release satisfies {self._formal()}.", self._neighbours() + self._counted(), self._plainly()]
         if self.induced is not None:
             found += [_STEPS[self.induced], _COMPOSITION]
-        together = "; ".join(f"{size} together: {approximate(budget)}" for size, budget in self.groups.items())
+        together = "; ".join(f"{size} together: {budget.brief()}" for size, budget in self.groups.items())
         if together:
             whom = "For changes of several steps" if self.induced is not None else "For groups of units"
             found.append(f"{whom} the guarantee is weaker: {together}.")
@@ -100,15 +100,9 @@ class Guarantee:
         return tuple(found)
 
     def _formal(self) -> str:
-        match self.cost:
-            case PureDP():
-                return f"pure differential privacy with {approximate(self.cost)}"
-            case ApproxDP():
-                return f"differential privacy with {approximate(self.cost)}"
-            case ZCDP(rho):
-                also = ApproxDP(epsilon_of(rho, _DELTA), _DELTA)
-                both = f"{approximate(self.cost)} (so also {approximate(also)})"
-                return f"zero-concentrated differential privacy with {both}"
+        also = self.cost.at_delta(_DELTA)
+        told = "" if also is self.cost else f" (so also {also.brief()})"
+        return f"{self.cost.called} with {self.cost.brief()}{told}"
 
     def _neighbours(self) -> str:
         if self.induced is not None:
@@ -162,14 +156,4 @@ class Guarantee:
 
 def approximate(budget: Budget) -> str:
     """A budget in a few digits, for reading; the exact one is kept elsewhere."""
-    match budget:
-        case PureDP(epsilon):
-            return f"ε = {_digits(epsilon)}"
-        case ApproxDP(epsilon, delta):
-            return f"ε = {_digits(epsilon)}, δ = {_digits(delta)}"
-        case ZCDP(rho):
-            return f"ρ = {_digits(rho)}"
-
-
-def _digits(number: Fraction) -> str:
-    return f"{float(number):.4g}"
+    return budget.brief()

@@ -16,9 +16,8 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.lattice import maximal
 from margrave.algebra.residual import Array
-from margrave.budget.accountant import epsilon_of
 from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.units import ZCDP, Budget, PureDP
 from margrave.errors import RefusedError
 from margrave.facts.declared import (
     Codes,
@@ -141,9 +140,7 @@ class Plan:
     @cached_property
     def guarantee(self) -> Budget:
         """The cost in the units of the budget: (ε, δ) where the spec gives a δ, the cost itself otherwise."""
-        if isinstance(self.spec.budget, ApproxDP) and isinstance(self.cost, ZCDP):
-            return ApproxDP(epsilon_of(self.cost.rho, self.spec.budget.delta), self.spec.budget.delta)
-        return self.cost
+        return self.cost.at_delta(self.spec.budget.delta)
 
     @property
     def promise(self) -> Guarantee:
@@ -290,9 +287,8 @@ class Plan:
         """What a person should know before agreeing to the plan."""
         found = []
         guarantee = self.guarantee
-        epsilon = None if isinstance(guarantee, ZCDP) else guarantee.epsilon
-        if epsilon is not None and epsilon > _LARGE_EPSILON:
-            found.append(f"ε = {float(epsilon):g} is above {_LARGE_EPSILON}: this protects very little")
+        if guarantee.symbol == "ε" and guarantee.amount > _LARGE_EPSILON:
+            found.append(f"ε = {float(guarantee.amount):g} is above {_LARGE_EPSILON}: this protects very little")
         if is_given(self.spec):
             found += revealed(self.spec, given_values(self.spec))
         if self.protection.sensitive:

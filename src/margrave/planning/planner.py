@@ -9,11 +9,10 @@ from fractions import Fraction
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding
 from margrave.algebra.query import Query, one_record
-from margrave.budget.accountant import rho_within, rounded_down
+from margrave.budget.accountant import rounded_down
 from margrave.budget.events import Measurement
-from margrave.budget.units import ZCDP, ApproxDP, PureDP, amount
 from margrave.errors import RefusedError
-from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning import strategies, wide
 from margrave.planning.accuracy import effective
 from margrave.planning.checks import check_overflow, check_spec
@@ -76,7 +75,7 @@ def candidates(spec: Spec) -> list[Choice]:
     if is_wide_workload(spec):
         check_wide(spec)
     check_spec(spec)
-    kinds = {PureDP: (False,), ZCDP: (True,), ApproxDP: (True, False)}[type(spec.budget)]
+    kinds = spec.budget.gaussian
     return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
 
 
@@ -130,20 +129,18 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
     """Scale the shares to the budget, round them down, and draw up the measurements."""
     budget, domain = spec.budget, choice.problem.domain
     gaussian = choice.problem.gaussian
-    allowed = amount(budget)
-    if isinstance(budget, ApproxDP) and gaussian:
-        allowed = rho_within(budget.epsilon, budget.delta)
+    allowed = budget.payable(gaussian)
     total = sum(choice.shares.values())
     shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
     protection, known = protection_of(spec, choice.encoding), choice.problem.known
     # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
     tried = Plan(spec, choice.strategy, _measurements(domain, shares, gaussian), protection, known, choice.encoding)
-    unit = amount(tried.cost)
+    unit = tried.cost.amount
     rounded = {share: rounded_down(share * allowed / unit) for share in set(shares.values())}
     spent = {query: rounded[share] for query, share in shares.items()}
     measurements = _measurements(domain, spent, gaussian, short=True)
     plan = Plan(spec, choice.strategy, measurements, protection, known, choice.encoding)
-    if amount(plan.cost) > allowed:
+    if plan.cost.amount > allowed:
         raise RefusedError(f"the plan would cost more than its budget of {budget}: this is a fault in Margrave")
     check_overflow(plan)
     return plan
@@ -153,13 +150,13 @@ def _measurements(
     domain: Domain, shares: Mapping[Query, Fraction], gaussian: bool, *, short: bool = False
 ) -> tuple[Measurement, ...]:
     """Each query with the noise that its share pays for; with ``short``, rounded up to numbers that sample fast."""
-    laplace = DiscreteLaplace.at_least if short else DiscreteLaplace
-    normal = DiscreteGaussian.at_least if short else DiscreteGaussian
-    noises: dict[tuple[int, int, Fraction], DiscreteLaplace | DiscreteGaussian] = {}
+    kind = DiscreteGaussian if gaussian else DiscreteLaplace
+    noises: dict[tuple[int, int, Fraction], Noise] = {}
     found = []
     for query, share in shares.items():
-        key = (*one_record(domain, query), share)
+        l1, l2_squared = one_record(domain, query)
+        key = (l1, l2_squared, share)
         if key not in noises:
-            noises[key] = normal(key[1] / (2 * share)) if gaussian else laplace(key[0] / share)
+            noises[key] = (kind.at_least if short else kind)(kind.parameter_for(share, l1, l2_squared))
         found.append(Measurement(query, noises[key]))
     return tuple(found)

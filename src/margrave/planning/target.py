@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.plan import Plan
 from margrave.planning.planner import best_plan, candidates
@@ -41,21 +40,10 @@ class Target:
             raise UsageError(f"a target reads like 5@95%, within ±5 with probability 95 %; not {text!r}") from None
 
 
-def with_amount(budget: Budget, amount: Fraction) -> Budget:
-    """A budget of the same kind with another ε (or ρ)."""
-    match budget:
-        case PureDP():
-            return PureDP(amount)
-        case ApproxDP(_, delta):
-            return ApproxDP(amount, delta)
-        case ZCDP():
-            return ZCDP(amount)
-
-
 def sweep(spec: Spec, amounts: Sequence[Fraction]) -> list[Plan]:
     """The best plan for each ε (or ρ); the search for a strategy is done once."""
     choices = candidates(spec)
-    return [best_plan(replace(spec, budget=with_amount(spec.budget, value)), choices) for value in amounts]
+    return [best_plan(replace(spec, budget=spec.budget.with_amount(value)), choices) for value in amounts]
 
 
 def plan_for(spec: Spec, target: Target) -> Plan:
@@ -63,7 +51,7 @@ def plan_for(spec: Spec, target: Target) -> Plan:
     choices = candidates(spec)
 
     def attempt(value: Fraction) -> tuple[Plan, bool]:
-        plan = best_plan(replace(spec, budget=with_amount(spec.budget, value)), choices)
+        plan = best_plan(replace(spec, budget=spec.budget.with_amount(value)), choices)
         return plan, _meets(plan, target)
 
     low, high = _LEAST, _LEAST

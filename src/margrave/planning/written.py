@@ -17,7 +17,7 @@ from margrave.budget.units import Budget, exact_number, exact_text
 from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
-from margrave.noise import DiscreteGaussian, DiscreteLaplace, TwofoldLaplace
+from margrave.noise import KINDS, Noise
 from margrave.planning.belief import SUSPICIONS
 from margrave.spec.spec import Spec
 
@@ -93,13 +93,9 @@ def measurement_json(measurement: Measurement) -> dict[str, Any]:
     return found | {"noise": noise_json(noise)}
 
 
-def noise_json(noise: DiscreteLaplace | DiscreteGaussian) -> dict[str, str]:
-    """A kind of noise and its parameter."""
-    if isinstance(noise, TwofoldLaplace):
-        return {"kind": "discrete-laplace-twice", "scale": exact_text(noise.scale), "reach": str(noise.reach)}
-    if isinstance(noise, DiscreteLaplace):
-        return {"kind": "discrete-laplace", "scale": exact_text(noise.scale)}
-    return {"kind": "discrete-gaussian", "sigma_squared": exact_text(noise.sigma_squared)}
+def noise_json(noise: Noise) -> dict[str, str]:
+    """A kind of noise and its parameters."""
+    return {"kind": noise.kind} | {name: exact_text(value) for name, value in noise.parameters.items()}
 
 
 def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
@@ -112,23 +108,14 @@ def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
     raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
 
 
-def noise_from_json(value: Mapping[str, Any]) -> DiscreteLaplace | DiscreteGaussian:
-    """The inverse of `noise_json`; a KeyError where there is no such noise."""
-    if value["kind"] == "discrete-laplace":
-        return _laplace(value["scale"])
-    if value["kind"] == "discrete-laplace-twice":
-        return TwofoldLaplace(exact_number(value["scale"]), int(exact_number(value["reach"])))
-    return {"discrete-gaussian": _gaussian}[value["kind"]](value["sigma_squared"])
+def noise_from_json(value: Mapping[str, Any]) -> Noise:
+    """The inverse of `noise_json`; a KeyError or a TypeError where there is no such noise."""
+    return _noise(**value)
 
 
 @lru_cache(maxsize=4096)
-def _laplace(scale: str) -> DiscreteLaplace:
-    return DiscreteLaplace(exact_number(scale))
-
-
-@lru_cache(maxsize=4096)
-def _gaussian(sigma_squared: str) -> DiscreteGaussian:
-    return DiscreteGaussian(exact_number(sigma_squared))
+def _noise(kind: str, **parameters: str) -> Noise:
+    return KINDS[kind].of(**{name: exact_number(text) for name, text in parameters.items()})
 
 
 def account_json(plan: Plan) -> dict[str, Any]:
@@ -165,7 +152,7 @@ def account_json(plan: Plan) -> dict[str, Any]:
 
 def _numbers(budget: Budget) -> dict[str, float]:
     """A budget in plain numbers; the exact one is the cost."""
-    return {name: float(value) for name, value in vars(budget).items()}
+    return {name: float(value) for name, _, value in budget.numbers()}
 
 
 def _beliefs(promise: Guarantee) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, identity
 
 from margrave.crossing import MeasuredGraph
-from margrave.noise import DiscreteGaussian
 from margrave.planning.graphs.degrees import Side
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
@@ -137,9 +136,9 @@ def _weights(plan: GraphPlan, measured: MeasuredGraph) -> Floats:
     Gaussian noise: the squares. Laplace noise: 1 where the noisy answer says no edge and −1 where it says edge, as the
     rest of it tells nothing of the data; that rest breaks ties, by amounts that add up to less than 1.
     """
-    noisy = measured.pairs
-    assert noisy is not None
-    if isinstance(plan.pair_noise, DiscreteGaussian):
+    noisy, noise = measured.pairs, plan.pair_noise
+    assert noisy is not None and noise is not None
+    if not noise.pure:
         return np.asarray(1.0 - 2.0 * noisy)
     scrambled = np.arange(noisy.size) * _SCRAMBLE % (1 << 32)
     rank = np.empty(noisy.size)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from margrave.budget.units import ApproxDP, PureDP, exact_text
+from margrave.budget.units import exact_text
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Edge
 from margrave.spec.workload import Pattern, PublicFact, Wanted
 
@@ -130,15 +130,7 @@ def _pattern(pattern: Pattern, codebook: Codebook) -> dict[str, object]:
 
 
 def _privacy(spec: Spec) -> dict[str, object]:
-    budget = spec.budget
-    written: dict[str, object]
-    match budget:
-        case PureDP():
-            written = {"epsilon": budget.epsilon}
-        case ApproxDP():
-            written = {"epsilon": budget.epsilon, "delta": budget.delta}
-        case _:
-            written = {"rho": budget.rho}
+    written: dict[str, object] = {name: number for name, _, number in spec.budget.numbers()}
     written["neighbours"] = spec.neighbours
     if spec.induced is not None:
         written["induced"] = spec.induced

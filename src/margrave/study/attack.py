@@ -85,17 +85,19 @@ def averaging(epsilon: Fraction, counts: Sequence[int], runs: int, seed: int | s
     found = []
     for k in counts:
         facts = consecutive_sums(k)
-        table = Query(facts.domain.names)
-        plain = Measurement(table, DiscreteLaplace.at_least(1 / epsilon))
-        times = worst_cost(facts, facts.domain, [plain]) / epsilon
-        careful = Measurement(table, DiscreteLaplace.at_least(times / epsilon))
+        plain = DiscreteLaplace.at_least(1 / epsilon)
+        times = _cost(facts, plain) / epsilon
+        careful = DiscreteLaplace.at_least(times / epsilon)
         found.append(Averaged(k, *(_attacked(facts, one, k, runs, generator) for one in (plain, careful))))
     return tuple(found)
 
 
-def _attacked(facts: Facts, measurement: Measurement, k: int, runs: int, generator: Generator) -> Contender:
-    noise = measurement.noise
-    assert isinstance(noise, DiscreteLaplace)
+def _cost(facts: Facts, noise: DiscreteLaplace) -> Fraction:
+    """What the whole table with this noise costs, relative to the facts."""
+    return worst_cost(facts, facts.domain, [Measurement(Query(facts.domain.names), noise)])
+
+
+def _attacked(facts: Facts, noise: DiscreteLaplace, k: int, runs: int, generator: Generator) -> Contender:
     truth = 20 + np.arange(k, dtype=np.int64) * 7 % 13
     batch = max(1, _AT_ONCE // k)
     errors = np.concatenate(
@@ -106,7 +108,7 @@ def _attacked(facts: Facts, measurement: Measurement, k: int, runs: int, generat
     )
     return Contender(
         scale=noise.scale,
-        epsilon=worst_cost(facts, facts.domain, [measurement]),
+        epsilon=_cost(facts, noise),
         rmse=float(np.sqrt((errors**2).mean())),
         predicted=sqrt(noise.variance / k),
         found=float((np.rint(errors) == 0).mean()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from margrave.budget.units import ApproxDP, Budget, PureDP, readable
+from margrave.budget.units import Budget, readable
 from margrave.errors import RefusedError
 from margrave.ledger.journal import Entry
 from margrave.ledger.records import Account, DataSet, Grant, Grants, Pool, Question, RequestRecord, View, read_budget
@@ -19,7 +19,7 @@ from margrave.ledger.rules.lookup import (
     payers,
     requests,
 )
-from margrave.ledger.rules.totals import Totals, fits, left
+from margrave.ledger.rules.totals import Totals
 
 
 def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -40,7 +40,7 @@ def charge_cap(view: View, data: DataSet, cost: Budget) -> None:
     pool = need_pool(view, data.pool)
     _check_request(cost, data.most, f"one request to {data.name}")
     spent = pool.spent.plus(cost)
-    if not fits(spent, pool.cap):
+    if not pool.cap.holds(spent):
         raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
     view.put(pool._replace(spent=spent))
 
@@ -96,7 +96,7 @@ def pay(
         grant = held.grants[index]
         _check_request(cost, grant.most, f"one request by {payer}")
         spent = grant.spent.plus(cost)
-        if not fits(spent, grant.amount):
+        if not grant.amount.holds(spent):
             raise RefusedError(_too_much(cost, grant.spent, grant.amount, f"the grant of {payer} from {pool}"))
         view.put(_with_spent(held, index, spent))
         paid.append((payer, index))
@@ -116,28 +116,28 @@ def _inactive(payer: str, pool: str, grant: Grant) -> str:
 
 
 def _check_request(cost: Budget, most: Budget | None, what: str) -> None:
-    if most is not None and not fits(Totals().plus(cost), most):
+    if most is not None and not most.holds(Totals().plus(cost)):
         raise RefusedError(f"{what} may cost at most {most}, and this one costs {cost}")
 
 
 def _too_much(cost: Budget, spent: Totals, limit: Budget, what: str) -> str:
-    if isinstance(limit, PureDP) and not isinstance(cost, PureDP):
+    if limit.parts.pure and not cost.parts.pure:
         return f"{what} is pure ({limit}), and a cost of {cost} is not: only pure releases can be charged to it"
     if isinstance(limit, Filter):
         return _too_much_by_sums(cost, spent, limit, what)
-    return f"the request costs {cost}; of {what}, {limit}, only {readable(left(spent, limit))} is left"
+    return f"the request costs {cost}; of {what}, {limit}, only {readable(limit.left(spent))} is left"
 
 
 def _too_much_by_sums(cost: Budget, spent: Totals, limit: Filter, what: str) -> str:
-    if not fits(spent, limit):
+    if not limit.holds(spent):
         return (
             f"what was charged so far is beyond {what}, {limit}: earlier rules let it, which are right only for "
             "requests that are fixed beforehand; nothing more can be charged"
         )
-    if isinstance(cost, ApproxDP) and spent.delta + cost.delta > limit.events:
+    if cost.delta and spent.delta + cost.delta > limit.events:
         free = readable(limit.events - spent.delta)
         return f"the request has a δ of its own ({cost}); of {what}, {limit}, a δ of {free} is left for such requests"
-    pure, rho = limit.room(spent.all_epsilon, spent.all_rho)
+    pure, rho = limit.room(spent)
     return (
         f"the request costs {cost}; of {what}, {limit}, what is left for one more request is ε = {readable(pure)} if "
         f"it is pure, or ρ = {readable(rho)} if its noise is Gaussian"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from margrave.budget.units import ApproxDP, Budget
+from margrave.budget.units import Budget
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.journal import NO_MARK, START, Entry, canonical, is_public, next_mark
 from margrave.ledger.records import (
@@ -27,7 +27,6 @@ from margrave.ledger.records import (
 from margrave.ledger.rules import charges, questions
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool
-from margrave.ledger.rules.totals import amount, fits, no_more, same_unit, together
 from margrave.ledger.values import Notion, check_account_name, check_data_name, check_day, check_digest
 
 
@@ -93,11 +92,11 @@ def _keep_limits(view: View, said: Iterable[Budget]) -> None:
     known = {(one.epsilon, one.delta): _checked(one) for one in said if isinstance(one, Filter)}
 
     def found(limit: Budget) -> Budget:
-        if not isinstance(limit, ApproxDP):
+        if not limit.delta:
             return limit
-        if (limit.epsilon, limit.delta) not in known:
+        if (limit.amount, limit.delta) not in known:
             raise UsageError(f"the entry does not say how a limit of {limit} is kept")
-        return known[limit.epsilon, limit.delta]
+        return known[limit.amount, limit.delta]
 
     for pool in view.every(Pool):
         view.put(pool._replace(cap=found(pool.cap)))
@@ -117,7 +116,7 @@ def _kept(rule: Rule, name: str) -> Rule:
         limit = limit_or_none(body[name])
         if isinstance(limit, Filter):
             limit.check()
-        elif isinstance(limit, ApproxDP):
+        elif limit is not None and limit.delta:
             raise UsageError(f"the entry does not say how a limit of {limit} is kept")
         rule(view, body, entry)
 
@@ -161,7 +160,7 @@ def _check_shared(view: View, members: Members, notion: Notion, cap: Budget | No
     """A further version is about some of the same people: one cap, one notion."""
     first = need_dataset(view, members.versions[0])
     shared = need_pool(view, members.pool).cap
-    if cap is not None and not (no_more(cap, shared) and no_more(shared, cap)):
+    if cap is not None and not (cap.within(shared) and shared.within(cap)):
         raise RefusedError(
             f"{full} shares the cap of {first.name}, {shared}: leave the cap out, or declare the version to be about "
             "disjoint people"
@@ -238,9 +237,9 @@ def _grant(view: View, body: Mapping[str, Any], entry: Entry) -> None:
 
 def _check_unit(view: View, pool: str, budget: Budget, what: str) -> None:
     cap = need_pool(view, pool).cap
-    if not same_unit(budget, cap):
+    if not budget.same_unit(cap):
         raise UsageError(f"{what} ({budget}) must be in the unit of the cap of {pool} ({cap})")
-    if not no_more(budget, cap):
+    if not budget.within(cap):
         raise RefusedError(f"{what} ({budget}) is more than the cap of {pool} ({cap})")
 
 
@@ -249,9 +248,9 @@ def _check_promises(view: View, pool: str, time: str) -> None:
     total, delta = promised(view, pool, time)
     found = need_pool(view, pool)
     cap, spent = found.cap, found.spent
-    if isinstance(cap, Filter) and not fits(spent, cap):
+    if isinstance(cap, Filter) and not cap.holds(spent):
         raise RefusedError(f"what was charged to {pool} is beyond its cap ({cap}): nothing more can be granted")
-    if total > amount(cap) or (isinstance(cap, ApproxDP) and delta > cap.delta):
+    if total > cap.amount or delta > cap.delta:
         raise RefusedError(
             f"the grants from {pool} would add up to more than its cap ({cap}): end or lower another first"
         )
@@ -263,12 +262,11 @@ def promised(view: View, pool: str, time: str) -> tuple[Fraction, Fraction]:
     for holder in need_members(view, pool).holders:
         held = view.get(Grants, pool, holder)
         for grant in held.grants if held else ():
-            counted = together(grant.spent, grant.amount) if grant.ended(time) else grant.amount
+            counted = grant.amount.together(grant.spent) if grant.ended(time) else grant.amount
             if counted is None and not grant.spent.empty:
                 counted = grant.amount
             if counted is not None:
-                total += amount(counted)
-                delta += counted.delta if isinstance(counted, ApproxDP) else 0
+                total, delta = total + counted.amount, delta + counted.delta
     return total, delta
 
 

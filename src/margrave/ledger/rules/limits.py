@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import isqrt
 
 from margrave.budget.accountant import epsilon_of, rho_within, rounded_down
-from margrave.budget.units import ApproxDP, Budget, budget_from_dict, exact_number, exact_text, readable
+from margrave.budget.units import ApproxDP, Budget, Spent, budget_from_dict, exact_number, exact_text, readable
 from margrave.errors import RefusedError, UsageError
 
 _ROUNDING = 1 + Fraction(1, 10**9)
@@ -42,14 +42,33 @@ class Filter(ApproxDP):
     def as_dict(self) -> dict[str, str]:
         return {**super().as_dict(), "events": exact_text(self.events), "rho": exact_text(self.rho)}
 
-    def admits(self, epsilon: Fraction | None, rho: Fraction, delta: Fraction) -> bool:
-        """Whether charges with these sums are within it. No ``epsilon`` stands for one without bound."""
-        return delta <= self.events and ((epsilon is not None and epsilon <= self.epsilon) or rho <= self.rho)
+    def within(self, other: Budget) -> bool:
+        return super().within(other) and not (isinstance(other, Filter) and self.events > other.events)
 
-    def room(self, epsilon: Fraction | None, rho: Fraction) -> tuple[Fraction, Fraction]:
-        """The largest pure ε, and the largest ρ, of one more request, after charges with these sums."""
-        free = max(self.rho - rho, Fraction(0))
+    def holds(self, spent: Spent) -> bool:
+        """Whether charges are within it, each of which may depend on the answers to the ones before."""
+        epsilon = spent.all_epsilon
+        by_sums = (epsilon is not None and epsilon <= self.epsilon) or spent.all_rho <= self.rho
+        return spent.delta <= self.events and by_sums
+
+    def together(self, spent: Spent) -> ApproxDP | None:
+        """The charges as the least limit of the same δ that would still hold them."""
+        candidates = [] if spent.all_epsilon is None else [spent.all_epsilon]
+        if self.delta > self.events:
+            candidates.append(epsilon_of(spent.all_rho, self.delta - self.events))
+        if spent.empty or spent.delta > self.events or not candidates:
+            return None
+        return ApproxDP(min(candidates), self.delta)
+
+    def left(self, spent: Spent) -> Fraction:
+        """The largest pure ε of one more request."""
+        return self.room(spent)[0] if self.holds(spent) else Fraction(0)
+
+    def room(self, spent: Spent) -> tuple[Fraction, Fraction]:
+        """The largest pure ε, and the largest ρ, of one more request."""
+        free = max(self.rho - spent.all_rho, Fraction(0))
         squared = Fraction(isqrt(int(2 * free * _FINE * _FINE)), _FINE)
+        epsilon = spent.all_epsilon
         return max(squared, Fraction(0) if epsilon is None else self.epsilon - epsilon), free
 
     def check(self) -> None:
@@ -60,11 +79,11 @@ class Filter(ApproxDP):
 
 def kept(limit: Budget, events: Fraction = Fraction(0)) -> Budget:
     """The limit as it is kept: one in (ε, δ) with its sums, every other as it is."""
-    if not isinstance(limit, ApproxDP):
+    if not limit.delta:
         if events:
             raise UsageError(f"a limit of {limit} has no δ, of which a part could be set apart")
         return limit
-    return limit if isinstance(limit, Filter) else _filter(limit.epsilon, limit.delta, events)
+    return limit if isinstance(limit, Filter) else _filter(limit.amount, limit.delta, events)
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,6 @@ from margrave.ledger.rules.lookup import (
     payers,
     requests,
 )
-from margrave.ledger.rules.totals import no_more
 from margrave.ledger.values import check_digest
 
 
@@ -35,7 +34,7 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     if "count" in body:  # the first entries under these rules do not say how rows are weighed
         tell_rows(view, data, body["count"])
     asking = requests(view, data.name, question)
-    before = [one for one in asking if no_more(cost, one.cost)]
+    before = [one for one in asking if cost.within(one.cost)]
     first, new = answered(asking), not any(one.cap for one in before)
     if new:
         charge_cap(view, data, cost)
@@ -86,7 +85,7 @@ def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     others = [one for one in requests(view, asked.dataset, asked.question) if one.id != asked.id]
     view.put(need_question(view, asked)._replace(requests=tuple(one.id for one in others)))
     view.put(asked.close(entry.number))
-    _give_back(view, asked, [one.id for one in others if no_more(one.cost, asked.cost)])
+    _give_back(view, asked, [one.id for one in others if one.cost.within(asked.cost)])
 
 
 def _give_back(view: View, asked: RequestRecord, others: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What several charges cost together, kept as exact sums, and whether they stay within a limit."""
+"""What several charges cost together, kept as exact sums. Whether they stay within a limit is for the limit to say."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from margrave.budget.accountant import compose, epsilon_of, rho_within
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.accountant import epsilon_of, privacy_loss, rho_within
+from margrave.budget.units import Budget
 from margrave.errors import RefusedError, VerificationError
-from margrave.ledger.rules.limits import Filter
 
 MOST_KINDS = 32
 """So many different pure costs are remembered one by one, for the composition that looks at each."""
@@ -61,22 +60,72 @@ class Totals(NamedTuple):
     def empty(self) -> bool:
         return not (self.epsilon or self.rho or self.approx)
 
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """Σε of all charges; None where one of them is not pure."""
+        return None if self.rho or self.approx else self.epsilon
+
+    @property
+    def exact_rho(self) -> Fraction | None:
+        """Σρ of all charges, a pure ε counting as ε²/2; None where one of them is an (ε, δ)."""
+        return None if self.approx else self.rho + self.squares / 2
+
+    def within(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether charges that are fixed beforehand are (ε, δ) together, by the best composition known."""
+        if self._easily_within(epsilon, delta):
+            return True
+        found = self.epsilon_at(delta)
+        return found is not None and found <= epsilon
+
+    def _easily_within(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """A sufficient condition that needs no conversion beyond one that is remembered."""
+        if self.delta > delta:
+            return False
+        if not self.rho and self.approx + self.epsilon <= epsilon:
+            return True
+        if self.approx:
+            return False
+        try:
+            return self.rho + self.squares / 2 <= rho_within(epsilon, delta)
+        except RefusedError:
+            return False
+
+    def epsilon_at(self, delta: Fraction) -> Fraction | None:
+        """The least ε known so that the charges together are (ε, δ); None where δ is too small."""
+        rest = delta - self.delta
+        candidates = [] if self.rho else [self.epsilon]
+        if rest > 0:
+            if self.rho or self.squares:
+                candidates.append(epsilon_of(self.rho + self.squares / 2, rest))
+            if self.rho and self.epsilon:
+                candidates.append(self.epsilon + epsilon_of(self.rho, rest))
+            if self.pure and not self.rho and sum(self.pure.values()) <= MOST_EVENTS:
+                candidates.append(privacy_loss(tuple(sorted(_listed(self.pure))), rest))
+        if rest < 0 or not candidates:
+            return None
+        return self.approx + min(candidates)
+
     def plus(self, cost: Budget, times: int = 1) -> Totals:
         """The totals with one more charge; with ``times`` = -1, with one less."""
-        if isinstance(cost, ZCDP):
-            return self._replace(rho=_short(self.rho + times * cost.rho))
-        if isinstance(cost, ApproxDP):
-            approx = _short(self.approx + times * cost.epsilon)
-            squares = _short(self.approx_squares + times * cost.epsilon**2)
-            return self._replace(approx=approx, approx_squares=squares, delta=_short(self.delta + times * cost.delta))
+        epsilon, rho, approx, delta = cost.parts
+        if epsilon:
+            return self._plus_pure(epsilon, times)
+        if rho:
+            return self._replace(rho=_short(self.rho + times * rho))
+        return self._replace(
+            approx=_short(self.approx + times * approx),
+            approx_squares=_short(self.approx_squares + times * approx**2),
+            delta=_short(self.delta + times * delta),
+        )
+
+    def _plus_pure(self, epsilon: Fraction, times: int) -> Totals:
         if self.unlisted is None:
-            pure = _counted(self.pure, str(cost.epsilon), times)
+            pure = _counted(self.pure, str(epsilon), times)
             if len(pure) <= MOST_KINDS:
                 return Totals(self.approx, self.approx_squares, self.delta, pure, self.rho)
             return self._replace(pure={}, unlisted=(_short(_sum(pure)), _short(_sum(pure, 2))))
-        epsilon, squares = self.unlisted
-        more = (_short(epsilon + times * cost.epsilon), _short(squares + times * cost.epsilon**2))
-        return self._replace(unlisted=more)
+        total, squares = self.unlisted
+        return self._replace(unlisted=(_short(total + times * epsilon), _short(squares + times * epsilon**2)))
 
     def minus(self, cost: Budget) -> Totals:
         """The totals without a charge that was taken back."""
@@ -168,117 +217,5 @@ def _fraction(text: str) -> Fraction:
     return Fraction(int(above), int(below or 1))
 
 
-def fits(spent: Totals, limit: Budget) -> bool:
-    """Whether charges stay within a limit.
-
-    An (ε, δ) limit that is no `Filter` is about charges that are fixed beforehand, such as one request: the best
-    composition known counts.
-    """
-    match limit:
-        case Filter():
-            return limit.admits(spent.all_epsilon, spent.all_rho, spent.delta)
-        case PureDP(epsilon):
-            return not (spent.rho or spent.approx) and spent.epsilon <= epsilon
-        case ZCDP(rho):
-            return not spent.approx and spent.rho + spent.squares / 2 <= rho
-        case ApproxDP(epsilon, delta):
-            if _easily_fits(spent, limit):
-                return True
-            found = epsilon_at(spent, delta)
-            return found is not None and found <= epsilon
-
-
-def _easily_fits(spent: Totals, limit: ApproxDP) -> bool:
-    """A sufficient condition that needs no conversion beyond one that is remembered."""
-    if spent.delta > limit.delta:
-        return False
-    if not spent.rho and spent.approx + spent.epsilon <= limit.epsilon:
-        return True
-    if spent.approx:
-        return False
-    try:
-        return spent.rho + spent.squares / 2 <= rho_within(limit.epsilon, limit.delta)
-    except RefusedError:
-        return False
-
-
-def epsilon_at(spent: Totals, delta: Fraction) -> Fraction | None:
-    """The least ε known so that the charges together are (ε, δ)-differentially private; None where δ is too small."""
-    rest = delta - spent.delta
-    candidates = [] if spent.rho else [spent.epsilon]
-    if rest > 0:
-        if spent.rho or spent.squares:
-            candidates.append(_epsilon([ZCDP(spent.rho + spent.squares / 2)], rest))
-        if spent.rho and spent.epsilon:
-            candidates.append(spent.epsilon + _epsilon([ZCDP(spent.rho)], rest))
-        if spent.pure and not spent.rho and sum(spent.pure.values()) <= MOST_EVENTS:
-            candidates.append(_epsilon(_listed(spent.pure), rest))
-    if rest < 0 or not candidates:
-        return None
-    return spent.approx + min(candidates)
-
-
-def _listed(pure: Mapping[str, int]) -> list[Budget]:
-    return [PureDP(_fraction(text)) for text, times in pure.items() for _ in range(times)]
-
-
-def _epsilon(costs: list[Budget], delta: Fraction) -> Fraction:
-    together = compose(costs, delta)
-    assert isinstance(together, ApproxDP)
-    return together.epsilon
-
-
-def together(spent: Totals, limit: Budget) -> Budget | None:
-    """The charges as one budget in the unit of a limit; None where nothing was spent, or the unit cannot hold it."""
-    if spent.empty:
-        return None
-    match limit:
-        case PureDP():
-            return PureDP(spent.epsilon) if not (spent.rho or spent.approx) else None
-        case ZCDP():
-            return ZCDP(spent.rho + spent.squares / 2) if not spent.approx else None
-        case Filter(delta=delta):
-            least = _least_filter(spent, limit)
-            return None if least is None else ApproxDP(least, delta)
-        case ApproxDP(_, delta):
-            found = epsilon_at(spent, delta)
-            return None if not found else ApproxDP(found, delta)
-
-
-def _least_filter(spent: Totals, limit: Filter) -> Fraction | None:
-    """The least ε with which the limit would still admit the charges."""
-    candidates = [] if spent.all_epsilon is None else [spent.all_epsilon]
-    if limit.delta > limit.events:
-        candidates.append(epsilon_of(spent.all_rho, limit.delta - limit.events))
-    return min(candidates, default=None) if spent.delta <= limit.events else None
-
-
-def left(spent: Totals, limit: Budget) -> Fraction:
-    """How much of the ε or ρ of a limit is left; of an (ε, δ) limit, the largest pure ε of one more request."""
-    if isinstance(limit, Filter):
-        return limit.room(spent.all_epsilon, spent.all_rho)[0] if fits(spent, limit) else _ZERO
-    used = together(spent, limit)
-    return amount(limit) - (amount(used) if used is not None else _ZERO)
-
-
-def amount(budget: Budget) -> Fraction:
-    """The ρ or ε of a budget."""
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
-
-
-def unit(budget: Budget) -> type:
-    """`PureDP`, `ApproxDP` or `ZCDP`."""
-    return ApproxDP if isinstance(budget, ApproxDP) else type(budget)
-
-
-def same_unit(one: Budget, other: Budget) -> bool:
-    return unit(one) is unit(other)
-
-
-def no_more(one: Budget, other: Budget) -> bool:
-    """Whether a budget is within another of the same unit, in ε (or ρ), in δ, and in what is set apart of δ."""
-    if not same_unit(one, other) or amount(one) > amount(other):
-        return False
-    if isinstance(one, Filter) and isinstance(other, Filter) and one.events > other.events:
-        return False
-    return not (isinstance(one, ApproxDP) and isinstance(other, ApproxDP)) or one.delta <= other.delta
+def _listed(pure: Mapping[str, int]) -> list[Fraction]:
+    return [_fraction(text) for text, times in pure.items() for _ in range(times)]

@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp
 from typing import Any, ClassVar
 
-from margrave.budget.events import price
-from margrave.budget.units import ZCDP, PureDP, amount, exact_text
+from margrave.budget.units import ZCDP, PureDP, exact_text
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
 from margrave.ledger.values import Notion
-from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import number
 from margrave.planning.graphs.shape import blocks_of, pair_count
@@ -31,7 +29,7 @@ MOST_PAIRS = 60_000
 _LITTLE = 0.75
 """Below this probability of a right answer, single edges are hardly worth their share of the budget."""
 
-GraphNoise = DiscreteLaplace | DiscreteGaussian
+GraphNoise = Noise
 
 
 @dataclass(frozen=True)
@@ -62,27 +60,27 @@ class GraphPlan:
     def __post_init__(self) -> None:
         if self.sensitivity != sensitivity(self.spec):
             raise UsageError("the sensitivity of a graph plan must be that of its public degrees")
-        kind = DiscreteGaussian if self.gaussian else DiscreteLaplace
-        if any(type(noise) is not kind for noise in (self.block_noise, self.pair_noise) if noise is not None):
+        noises = (noise for noise in (self.block_noise, self.pair_noise) if noise is not None)
+        if any(noise.pure == self.gaussian for noise in noises):
             raise UsageError("a graph plan has Laplace noise for a budget in ε, and Gaussian noise for one in ρ")
-        if self.amount > amount(self.spec.budget):
+        if self.amount > self.spec.budget.amount:
             raise UsageError("a graph plan must not cost more than its budget")
 
     @property
     def gaussian(self) -> bool:
-        return isinstance(self.spec.budget, ZCDP)
+        return self.spec.budget.gaussian[0]
 
     @cached_property
     def amount(self) -> Fraction:
         """ε, or ρ, of the whole release: the block table and the pairs are answered from the same edges."""
-        total = price(self.block_noise, self.sensitivity, block_squares(self.sensitivity))
+        total = self.block_noise.price(self.sensitivity, block_squares(self.sensitivity))
         if self.pair_noise is not None:
-            total += price(self.pair_noise, self.sensitivity, self.sensitivity)
+            total += self.pair_noise.price(self.sensitivity, self.sensitivity)
         return total
 
     @property
     def cost(self) -> PureDP | ZCDP:
-        return ZCDP(self.amount) if self.gaussian else PureDP(self.amount)
+        return self.spec.budget.with_amount(self.amount)
 
     @property
     def title(self) -> str:
@@ -119,8 +117,6 @@ class GraphPlan:
         """The probability that the noisy answer about a pair, read as edge or no edge, is right."""
         if self.pair_noise is None:
             return None
-        if isinstance(self.pair_noise, DiscreteLaplace):
-            return 1 / (1 + exp(-1 / float(self.pair_noise.scale)))
         return float((1 + self.pair_noise.pmf(0)) / 2)
 
     @property
@@ -210,6 +206,5 @@ def make_graph_plan(spec: GraphSpec) -> GraphPlan:
 
 
 def _noise(spec: GraphSpec, share: Fraction, l1: int, l2_squared: int) -> GraphNoise:
-    if isinstance(spec.budget, ZCDP):
-        return DiscreteGaussian.at_least(l2_squared / (2 * spec.budget.rho * share))
-    return DiscreteLaplace.at_least(l1 / (spec.budget.epsilon * share))
+    kind = DiscreteGaussian if spec.budget.gaussian[0] else DiscreteLaplace
+    return kind.at_least(kind.parameter_for(spec.budget.amount * share, l1, l2_squared))

@@ -11,9 +11,8 @@ from math import isfinite, sqrt
 import numpy as np
 
 from margrave.algebra.domain import Margin
-from margrave.budget.units import ZCDP, amount
+from margrave.budget.units import amount
 from margrave.errors import RefusedError
-from margrave.noise import DiscreteLaplace
 from margrave.planning.belief import SUSPICIONS, Bound, exception, percent
 from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows, name_of, number
 from margrave.planning.guarantee import Guarantee, approximate
@@ -239,13 +238,7 @@ def _rmse(plan: Plan, weights: dict[Margin, float]) -> float:
 
 def _scaled(plan: Plan, factor: Fraction) -> Plan:
     """The same measurements at ``factor`` times the cost."""
-    measurements = []
-    for one in plan.measurements:
-        noise = one.noise
-        if isinstance(noise, DiscreteLaplace):
-            measurements.append(replace(one, noise=replace(noise, scale=noise.scale / factor)))
-        else:
-            measurements.append(replace(one, noise=replace(noise, sigma_squared=noise.sigma_squared / factor)))
+    measurements = (replace(one, noise=one.noise.dearer(factor)) for one in plan.measurements)
     return replace(plan, measurements=tuple(measurements))
 
 
@@ -254,7 +247,7 @@ def _budget(plan: Plan) -> str:
     chosen = (float(amount(plan.guarantee)), plan.rmse)
     if len(points) < 2 or chosen[1] <= 0:
         return ""
-    unit = "ρ" if isinstance(plan.guarantee, ZCDP) else "ε"
+    unit = plan.guarantee.symbol
     said = (
         f"A larger {unit} means less noise and less privacy. The curve shows what the same measurements would give for "
         "other budgets; it follows from the plan alone and needs no data."

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.budget.units import ApproxDP, Budget, amount, budget_from_dict
+from margrave.budget.units import Budget, budget_from_dict
 from margrave.errors import BundleError, MargraveError, VerificationError
 from margrave.planning.checks import check_plan
 from margrave.planning.plan import Plan
@@ -159,7 +159,7 @@ def _check_guarantee(bundle: Bundle) -> None:
         raise VerificationError(f"{MANIFEST} does not state the guarantee for groups of 2, 5 and 10")
     for size, budget in derived["groups"].items():
         _same_budget(f"the guarantee for groups of {size}", groups[size], budget, dear)
-    room = _ROOM if isinstance(plan.guarantee, ApproxDP) else Fraction(0)
+    room = _ROOM if plan.guarantee.delta else Fraction(0)
     try:
         check_plan(_with_units(plan), room)
     except MargraveError as error:
@@ -182,11 +182,9 @@ def _same_budget(what: str, stated: Any, derived: Mapping[str, str], dear: bool)
     except (MargraveError, AttributeError, TypeError, ValueError):
         raise VerificationError(f"{MANIFEST}: {what} is not readable") from None
     # A conversion to (ε, δ) goes through floating point, which other versions may round elsewhere.
-    room = _ROOM if isinstance(expected, ApproxDP) else 0
-    pairs = [(amount(found), amount(expected))]
-    if isinstance(found, ApproxDP) and isinstance(expected, ApproxDP):
-        pairs.append((found.delta, expected.delta))
-    if type(found) is not type(expected) or any(
+    room = _ROOM if expected.delta else 0
+    pairs = [(found.amount, expected.amount), (found.delta, expected.delta)]
+    if not found.same_unit(expected) or any(
         other - one > room * other or (not dear and one - other > room * other) for one, other in pairs
     ):
         raise VerificationError(f"{MANIFEST} states {what} as {found}; the events give {expected}")
