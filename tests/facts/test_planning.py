@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import margrave as mg
-from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.encoding import BinaryEncoding, Plain
 from margrave.algebra.query import Query
 from margrave.budget.events import Disclosure, Measurement
 from margrave.budget.units import ZCDP, PureDP, amount
-from margrave.errors import RefusedError
+from margrave.errors import RefusedError, UsageError
 from margrave.facts.price import induced_cost
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.checks import check_plan
@@ -46,7 +46,7 @@ def with_facts(spec, margins, cells=(), induced="worst-case"):
 def true_price(spec, plan):
     """The highest price over every induced move of the full table of the spec."""
     worst = Fraction(0)
-    for move in all_moves(replace(plan, encoding=None).facts):
+    for move in all_moves(replace(plan, encoding=Plain(plan.spec.domain)).facts):
         total = Fraction(0)
         for one in plan.measurements:
             change = measured_change(spec, plan, one, move.reshape(spec.domain.shape()))
@@ -66,7 +66,7 @@ def test_the_cost_is_that_of_the_worst_induced_neighbour(strategy, budget, sizes
     assert stated >= amount(budget) * (1 - Fraction(1, 10**6))
     found = induced_cost(plan.facts, plan.domain, plan.measurements)
     assert found.value == stated
-    if found.exact and plan.encoding is None:
+    if found.exact and plan.encoding.keeps_cells:
         assert stated == true_price(spec, plan)
     assert not any(plan.facts.implies(one.query.margin) for one in plan.measurements)
     check_plan(plan)
@@ -134,7 +134,8 @@ def test_a_plan_made_by_hand_meets_what_the_planner_refuses():
     with pytest.raises(RefusedError, match="not in the order of the spec"):
         check_plan(replace(plan, measurements=(replace(one, query=Query(("b", "a"))),)))
     wide = Query(("a", "b"), residual=("a", "b"))
-    large = replace(plan, spec=spec_of((2100, 2100), ["ab"]))
+    spec = spec_of((2100, 2100), ["ab"])
+    large = replace(plan, spec=spec, encoding=Plain(spec.domain))
     with pytest.raises(RefusedError, match="overflow"):
         check_plan(replace(large, measurements=(Measurement(wide, DiscreteLaplace(Fraction(10**8))),)))
     with pytest.raises(RefusedError, match="more than the budget"):
@@ -142,14 +143,15 @@ def test_a_plan_made_by_hand_meets_what_the_planner_refuses():
 
 
 def test_a_plan_that_measures_another_domain_than_its_spec_is_refused():
-    """Read as 4 × 1 values, a table of 2 × 2 would be measured at no price, because nothing in it could change."""
+    """Read as 4 × 1 values, a table of 2 × 2 would be measured at no price, if what cannot change could be asked."""
     spec = replace(spec_of((2, 2, 2), ["b", "c"], strategy="margins", neighbours="replace"), sensitive=("b", "c"))
     encoding = BinaryEncoding(spec_of((4, 1, 2), ["c"]).domain)
     cheap = Measurement(Query(("c",)), DiscreteLaplace(Fraction(8)))
     whole = Measurement(Query(("a:0", "a:1", "b")), DiscreteLaplace(Fraction(1, 50)))
     plan = replace(make_plan(spec), encoding=encoding, measurements=(cheap, whole), exact=((),))
     plan = replace(plan, protection=protection_of(spec, encoding))
-    assert plan.cost == PureDP(Fraction(1, 4))
+    with pytest.raises(UsageError, match="unknown attribute 'b'"):
+        _ = plan.cost
     with pytest.raises(RefusedError, match="another domain"):
         check_plan(plan)
 

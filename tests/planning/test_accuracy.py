@@ -68,7 +68,7 @@ def test_without_noise_every_strategy_returns_the_truth(strategy):
     spec = spec_of((2, 3, 2), ["ab", "bc"], strategy=strategy)
     plan = make_plan(spec)
     truth = np.arange(12).reshape(2, 3, 2)
-    encoded = truth if plan.encoding is None else plan.encoding.encode(spec.domain.names, truth)
+    encoded = plan.encoding.encode(spec.domain.names, truth)
     answers = []
     for measurement in plan.measurements:
         names = plan.domain.names

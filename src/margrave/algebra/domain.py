@@ -101,6 +101,10 @@ class Domain:
         """The number of cells of a margin, as an exact integer however large."""
         return prod(self.shape(margin))
 
+    def codes(self, margin: Margin, cell: tuple[str, ...]) -> tuple[int, ...]:
+        """The positions of the values of one cell of a margin."""
+        return tuple(self[name].code(value) for name, value in zip(margin, cell, strict=True))
+
     def restrict(self, margin: Margin) -> Domain:
         """The domain of the margin's attributes alone."""
         return Domain(tuple(self[name] for name in margin))

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from margrave.algebra.domain import Margin
-from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.encoding import Plain
 from margrave.algebra.residual import Array
 from margrave.algebra.table import Table
 from margrave.budget.events import Disclosure, Measurement
@@ -28,13 +28,9 @@ Codes = tuple[Margin, tuple[int, ...]]
 """One cell of a margin, by the codes of its values."""
 
 
-def facts_of(spec: Spec, encoding: BinaryEncoding | None = None) -> Facts:
-    """The public facts of a spec, over the attributes that are measured."""
-    found = Facts.of(spec.domain, public_facts(spec))
-    if encoding is None:
-        return found
-    coded = tuple(_encoded(encoding, cell) for cell in found.cells)
-    return Facts(encoding.encoded, tuple(map(encoding.margin, found.margins)), coded)
+def facts_of(spec: Spec) -> Facts:
+    """The public facts of a spec; none is an object like others."""
+    return Facts.of(spec.domain, public_facts(spec))
 
 
 def public_facts(spec: Spec) -> tuple[PublicFact, ...]:
@@ -45,14 +41,6 @@ def public_facts(spec: Spec) -> tuple[PublicFact, ...]:
     if not spec.public or spec.neighbours != "replace" or Facts.of(spec.domain, spec.public).implies(()):
         return spec.public
     return (PublicFact(()), *spec.public)
-
-
-def _encoded(encoding: BinaryEncoding, known: KnownCell) -> KnownCell:
-    margin, cell = known
-    codes = tuple(encoding.domain[name].code(value) for name, value in zip(margin, cell, strict=True))
-    bits = encoding.margin(margin)
-    pairs = zip(bits, encoding.cell(margin, codes), strict=True)
-    return bits, tuple(encoding.encoded[name].values[code] for name, code in pairs)
 
 
 def check_declared(spec: Spec) -> None:
@@ -135,11 +123,9 @@ def given_table(spec: Spec, margin: Margin) -> Array:
 def _from_cells(spec: Spec, margin: Margin) -> Array:
     """A margin of which every cell is given on its own."""
     counts = np.full(spec.domain.shape(margin), -1, dtype=np.int64)
-    for fact in spec.public:
-        kept = tuple(name for name in fact.margin if spec.domain[name].size > 1)
-        if fact.cell is not None and fact.counts is not None and kept == margin:
-            codes = dict(zip(fact.margin, fact.cell, strict=True))
-            counts[tuple(spec.domain[name].code(codes[name]) for name in margin)] = fact.counts[0]
+    for (kept, codes), count in given_cells(spec).items():
+        if kept == margin:
+            counts[codes] = count
     if (counts < 0).any():
         raise RefusedError("release.public: the given values do not tell every count that the facts imply")
     return counts
@@ -147,10 +133,9 @@ def _from_cells(spec: Spec, margin: Margin) -> Array:
 
 def given_cells(spec: Spec) -> Mapping[Codes, int]:
     """The single cells that the spec gives, by the codes of their attributes with at least two values."""
-    found = {}
+    plain, found = Plain(spec.domain), {}
     for fact in spec.public:
         if fact.cell is not None and fact.counts is not None:
-            codes = zip(fact.margin, fact.cell, strict=True)
-            pairs = [(name, spec.domain[name].code(value)) for name, value in codes if spec.domain[name].size > 1]
-            found[tuple(name for name, _ in pairs), tuple(code for _, code in pairs)] = fact.counts[0]
+            codes = spec.domain.codes(fact.margin, fact.cell)
+            found[plain.margin(fact.margin), plain.cell(fact.margin, codes)] = fact.counts[0]
     return found

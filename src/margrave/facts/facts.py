@@ -8,6 +8,7 @@ from functools import cached_property
 from math import prod
 
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
 from margrave.errors import UsageError
 from margrave.spec.workload import PublicFact
@@ -51,19 +52,28 @@ class Facts:
         named = ["{" + ", ".join(f"{n}={v}" for n, v in zip(*cell, strict=True)) + "}" for cell in self.cells]
         return ", ".join([*names, *named]) or "nothing"
 
+    def encoded(self, encoding: Encoding) -> Facts:
+        """The same facts over the attributes that are measured."""
+        margins = tuple(map(encoding.margin, self.margins))
+        return Facts(encoding.encoded, margins, tuple(_encoded(encoding, cell) for cell in self.cells))
+
+    @cached_property
+    def _plain(self) -> Plain:
+        return Plain(self.domain)
+
     @cached_property
     def names(self) -> Margin:
         """The attributes that have at least two values; the others say nothing."""
-        return tuple(attribute.name for attribute in self.domain if attribute.size > 1)
+        return self._plain.encoded.names
 
     @cached_property
     def _normal(self) -> tuple[tuple[Margin, ...], dict[Margin, frozenset[tuple[int, ...]]]]:
-        margins = {self.effective(margin) for margin in self.margins}
+        plain = self._plain
+        margins = set(map(plain.margin, self.margins))
         found: dict[Margin, set[tuple[int, ...]]] = {}
         for margin, cell in self.cells:
-            kept = self.effective(margin)
-            codes = {name: self.domain[name].code(value) for name, value in zip(margin, cell, strict=True)}
-            found.setdefault(kept, set()).add(tuple(codes[name] for name in kept))
+            codes = plain.cell(margin, self.domain.codes(margin, cell))
+            found.setdefault(plain.margin(margin), set()).add(codes)
         margins |= {margin for margin, known in found.items() if len(known) == self.domain.cells(margin)}
         place = self.domain.position
         whole = tuple(sorted(maximal(margins), key=lambda margin: (len(margin), tuple(map(place, margin)))))
@@ -76,7 +86,7 @@ class Facts:
 
     def effective(self, margin: Margin) -> Margin:
         """The attributes of a margin that have at least two values."""
-        return tuple(name for name in margin if name in self.names)
+        return self._plain.margin(margin)
 
     @property
     def whole(self) -> tuple[Margin, ...]:
@@ -95,6 +105,12 @@ class Facts:
     def implies(self, margin: Margin) -> bool:
         """Whether the whole table of a margin follows from one that is known in full."""
         return any(set(self.effective(margin)) <= set(known) for known in self.whole)
+
+
+def _encoded(encoding: Encoding, known: KnownCell) -> KnownCell:
+    margin, cell = known
+    measured, codes = encoding.margin(margin), encoding.cell(margin, encoding.domain.codes(margin, cell))
+    return measured, tuple(encoding.encoded[name].values[code] for name, code in zip(measured, codes, strict=True))
 
 
 def margin_name(margin: Margin) -> str:

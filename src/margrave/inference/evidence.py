@@ -126,7 +126,5 @@ def _matrix(domain: Domain, margin: Margin, query: Query) -> Floats:
 def _columns(plan: Plan, margin: Margin) -> NDArray[np.int64]:
     """Where the cells of a table of the spec are among those of what is measured."""
     cells = np.arange(1, plan.spec.domain.cells(margin) + 1)
-    if plan.encoding is not None:
-        coded = plan.encoding.encode(margin, cells).ravel()
-        return np.asarray(np.flatnonzero(coded)[np.argsort(coded[coded > 0])])
-    return np.asarray(cells - 1)
+    coded = plan.encoding.encode(margin, cells).ravel()
+    return np.asarray(np.flatnonzero(coded)[np.argsort(coded[coded > 0])])

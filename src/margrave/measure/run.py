@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
-from margrave.algebra.table import Table
 from margrave.crossing import Answer, ExactTables, Measured
 from margrave.errors import DataError, RefusedError
 from margrave.facts.declared import is_given
@@ -67,11 +66,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         raise DataError("the data has no records: there is nothing to release")
 
     def exact(margin: Margin) -> NDArray[np.int64]:
-        counts = tables[sources[margin]]
-        if plan.encoding is None:
-            return counts
-        encoded = plan.encoding.encode(sources[margin], counts)
-        return Table(plan.domain, plan.encoding.margin(sources[margin]), encoded).project(margin).counts
+        return plan.encoding.counts(margin, tables[sources[margin]])
 
     left = Counter(sources[one.query.margin] for one in plan.measurements)
     left.update(sources[margin] for margin in declared)

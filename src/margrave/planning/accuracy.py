@@ -28,15 +28,11 @@ Parts = dict[Margin, Array]
 """Weights on residuals, by margin; those of a residual sum to zero along each axis."""
 
 
-def effective(domain: Domain, margin: Margin) -> Margin:
-    """The attributes of a margin that can vary. One-valued attributes add axes, but nothing to say."""
-    return tuple(name for name in margin if domain[name].size > 1)
-
-
 @dataclass(frozen=True)
 class Accuracy:
     """Variances of residuals, cells and linear functions under a list of measurements.
 
+    All attributes of the domain can vary: those of one value add axes, but nothing to say (`algebra.encoding`).
     ``exact``: margins that are published without noise. ``cells``: single cells that are, by their codes. With these
     the best estimate is no longer residual by residual: with C the known cells, c their counts and Σ the covariance of
     the residuals' estimates u, it is ``u − ΣCᵀ(CΣCᵀ)⁺(Cu − c)``. What is said of σ²_T is about u.
@@ -112,7 +108,6 @@ class Accuracy:
 
     def wide(self, margin: Margin) -> Coordinates | None:
         """The table of a margin in coordinates where its residuals are too many to be listed; None where not."""
-        margin = effective(self.domain, margin)
         if not is_wide(self.domain.shape(margin)):
             return None
         if self.cells:
@@ -120,7 +115,7 @@ class Accuracy:
         return self.coordinates(margin)
 
     def coordinates(self, margin: Margin) -> Coordinates:
-        """The table of a margin, whose attributes all can vary, in coordinates."""
+        """The table of a margin in coordinates."""
         if margin not in self._wide_tables:
             self._wide_tables[margin] = Coordinates(self.domain, margin, self.measurements, self.exact)
         return self._wide_tables[margin]
@@ -129,11 +124,10 @@ class Accuracy:
         """Whether the table of a margin can be published: every residual below it is known or measured."""
         if (wide := self.wide(margin)) is not None:
             return wide.covered
-        return all(self.variance(below) < inf for below in subsets(effective(self.domain, margin)))
+        return all(self.variance(below) < inf for below in subsets(margin))
 
     def parts(self, margin: Margin, weights: Array) -> Parts:
         """``Σ weights · cells`` of a table as weights on the residuals below it."""
-        margin = effective(self.domain, margin)
         shape = self.domain.shape(margin)
         found: Parts = {}
         for chosen, part in decompose(np.asarray(weights, dtype=float).reshape(shape), len(shape)).items():
@@ -179,12 +173,11 @@ class Accuracy:
 
     def is_uniform(self, margin: Margin) -> bool:
         """Whether all cells of a table are equally accurate: no known cell has to do with it."""
-        inside = set(effective(self.domain, margin))
+        inside = set(margin)
         return not any(self.variance(below) and inside.issuperset(below) for row in self.conditions[0] for below in row)
 
     def cell_variances(self, margin: Margin) -> Array:
         """The variance of each cell of a table, in the order of its cells."""
-        margin = effective(self.domain, margin)
         cells = self.domain.cells(margin)
         found = np.full(cells, self._cell_variance(margin))
         if not self.is_uniform(margin):
@@ -203,7 +196,6 @@ class Accuracy:
 
     def cell_variance(self, margin: Margin) -> float:
         """The variance of one cell of a table, in the mean over its cells; without known cells all are the same."""
-        margin = effective(self.domain, margin)
         return self._cell_variance(margin) if self.is_uniform(margin) else float(self.cell_variances(margin).mean())
 
     def _cell_variance(self, margin: Margin) -> float:
@@ -227,7 +219,6 @@ class Accuracy:
         Measurements without an attribute of the margin speak of the total only, so what the others say of it tells
         what is left for these.
         """
-        margin = effective(self.domain, margin)
         if self.wide(margin) is not None:
             return margin
         rows: dict[int, list[tuple[int, float]]] = {}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import prod
 
-from margrave.algebra.encoding import BinaryEncoding
 from margrave.errors import RefusedError
 from margrave.facts.declared import check_declared, is_given
 from margrave.noise import safe_tail
-from margrave.planning.accuracy import effective
 from margrave.planning.plan import MOST_RECORDS, Plan, known_margins, protection_of
 from margrave.spec.spec import Spec
 
@@ -66,7 +64,7 @@ def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
     bounded as its cost supposes. ``room``: the part of the budget by which the cost may be above it.
     """
     spec, encoding = plan.spec, plan.encoding
-    if encoding is not None and encoding != BinaryEncoding(spec.domain):
+    if encoding.domain != spec.domain:
         raise RefusedError("the plan measures another domain than that of its spec: plan again")
     if plan.protection != protection_of(spec, encoding):
         raise RefusedError(
@@ -78,7 +76,7 @@ def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
             raise RefusedError(
                 f"the plan measures {', '.join(one.query.margin)}, not in the order of the spec: plan again"
             )
-    wanted = {effective(plan.domain, plan.measured_margin(margin)) for margin in spec.margins}
+    wanted = {plan.measured_margin(margin) for margin in spec.margins}
     if set(plan.exact) != set(known_margins(spec, wanted, encoding)):
         raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
     # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.

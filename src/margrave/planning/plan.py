@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
 from margrave.algebra.residual import Array
 from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
@@ -35,7 +35,7 @@ from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning import prediction
-from margrave.planning.accuracy import Accuracy, TableForecast, effective, forecast
+from margrave.planning.accuracy import Accuracy, TableForecast, forecast
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import revealed
@@ -53,7 +53,7 @@ class Plan:
     """Everything that a release will do, known before any data is opened: an `Asked`.
 
     ``strategy`` is the one chosen, never "auto". ``exact`` are the margins that are published without noise because
-    they are the same in all neighbours. With an ``encoding``, everything is measured over its binary attributes.
+    they are the same in all neighbours. The ``encoding`` says by which attributes everything is measured.
     """
 
     way: ClassVar[str] = "release"
@@ -62,8 +62,8 @@ class Plan:
     strategy: str
     measurements: tuple[Measurement, ...]
     protection: Protection
-    exact: tuple[Margin, ...] = ()
-    encoding: BinaryEncoding | None = None
+    exact: tuple[Margin, ...]
+    encoding: Encoding
 
     def __repr__(self) -> str:
         return describe(self)
@@ -109,8 +109,8 @@ class Plan:
 
     @property
     def domain(self) -> Domain:
-        """The domain that is measured: the spec's, or its binary encoding."""
-        return self.spec.domain if self.encoding is None else self.encoding.encoded
+        """The domain that is measured."""
+        return self.encoding.encoded
 
     @cached_property
     def cost(self) -> PureDP | ZCDP:
@@ -125,7 +125,7 @@ class Plan:
     @cached_property
     def facts(self) -> Facts:
         """The public facts over the measured attributes; none of them has a value here."""
-        return facts_of(self.spec, self.encoding)
+        return facts_of(self.spec).encoded(self.encoding)
 
     @cached_property
     def cells(self) -> tuple[Codes, ...]:
@@ -155,11 +155,11 @@ class Plan:
 
     def measured_margin(self, margin: Margin) -> Margin:
         """A margin of the spec in terms of what is measured."""
-        return margin if self.encoding is None else self.encoding.margin(margin)
+        return self.encoding.margin(margin)
 
     def alike(self, margin: Margin) -> bool:
         """Whether all cells of a table of the spec are equally accurate."""
-        return self.encoding is None and self.accuracy.is_uniform(margin)
+        return self.encoding.keeps_cells and self.accuracy.is_uniform(self.measured_margin(margin))
 
     @cached_property
     def _loose(self) -> dict[Margin, frozenset[tuple[int, ...]]]:
@@ -168,12 +168,12 @@ class Plan:
 
     def certain(self, margin: Margin) -> NDArray[np.bool_]:
         """For each cell of a table of the spec, whether its count is published without noise."""
-        reduced = effective(self.spec.domain, margin)
-        known = self.accuracy.is_exact(effective(self.domain, self.measured_margin(margin)))
-        found = np.full(self.spec.domain.shape(reduced), known)
+        plain = Plain(self.spec.domain)
+        reduced = plain.margin(margin)
+        found = np.full(plain.encoded.shape(reduced), self.accuracy.is_exact(self.measured_margin(margin)))
         for codes in self._loose.get(reduced, ()):
             found[codes] = True
-        return found.reshape(self.spec.domain.shape(margin))
+        return plain.decode(margin, found)
 
     @cached_property
     def forecast(self) -> tuple[TableForecast, ...]:
@@ -183,14 +183,13 @@ class Plan:
     def forecast_at(self, level: float) -> tuple[TableForecast, ...]:
         """What to expect of each wanted table, with half-widths at the given level."""
         alike = [margin for margin in self.spec.margins if self.alike(margin)]
-        found = {row.margin: row for row in forecast(self.accuracy, alike, level)}
+        rows = forecast(self.accuracy, [self.measured_margin(margin) for margin in alike], level)
+        found = {margin: replace(row, margin=margin) for margin, row in zip(alike, rows, strict=True)}
         return tuple(found.get(margin) or self._cell_forecast(margin, level) for margin in self.spec.margins)
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
-        if self.encoding is not None:
-            margin, weights = self.encoding.margin(margin), self.encoding.transpose(margin, weights)
-        return self.accuracy.linear_noise(margin, weights)
+        return self.accuracy.linear_noise(self.measured_margin(margin), self.encoding.transpose(margin, weights))
 
     def _cell_forecast(self, margin: Margin, level: float) -> TableForecast:
         """Cells that differ in accuracy: the root mean square of all, and the widest of the half-widths."""
@@ -218,9 +217,9 @@ class Plan:
 
     def mean_variance(self, margin: Margin) -> float:
         """The variance of a cell of a table of the spec, in the mean over its cells."""
-        if self.encoding is None:
-            return self.accuracy.cell_variance(margin)
-        cells, measured = self.spec.domain.cells(margin), self.encoding.margin(margin)
+        cells, measured = self.spec.domain.cells(margin), self.measured_margin(margin)
+        if self.encoding.keeps_cells:
+            return self.accuracy.cell_variance(measured)
         weights = (self.encoding.transpose(margin, unit) for unit in np.eye(cells))
         return sum(self.accuracy.linear_variance(measured, row) for row in weights) / cells
 
@@ -240,7 +239,7 @@ class Plan:
         rounding = number if self.strategy == "fourier" else number / 2
         bounds = {}
         for margin in self.spec.margins:
-            width = len(effective(self.domain, self.measured_margin(margin)))
+            width = len(self.measured_margin(margin))
             bounds[margin] = 2**width * 2 * largest + rounding
         return bounds
 
@@ -262,9 +261,7 @@ class Plan:
 
     def counted_margin(self, margin: Margin) -> Margin:
         """The margin of the spec that holds the counts for a margin in terms of what is measured."""
-        if self.encoding is None:
-            return margin
-        return tuple(name for name in self.spec.domain.names if set(self.encoding.margin((name,))) & set(margin))
+        return self.encoding.source(margin)
 
     @cached_property
     def read_only(self) -> Margin:
@@ -309,22 +306,22 @@ class Plan:
         return tuple(found)
 
 
-def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: BinaryEncoding | None) -> tuple[Margin, ...]:
+def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: Encoding) -> tuple[Margin, ...]:
     """Margins that are the same in all neighbours, and so are published exactly at no cost.
 
     With sensitive attributes these are the tables of the others; when one record is replaced, the number of records;
     with public facts, whatever they tell in full.
     """
     if spec.public:
-        return facts_of(spec, encoding).whole
+        return facts_of(spec).encoded(encoding).whole
     if not spec.sensitive:
         return ((),) if spec.neighbours == "replace" and spec.records_per_unit == 1 else ()
-    protected = set(spec.sensitive if encoding is None else encoding.margin(spec.sensitive))
+    protected = set(encoding.margin(spec.sensitive))
     return maximal(tuple(name for name in margin if name not in protected) for margin in wanted)
 
 
-def protection_of(spec: Spec, encoding: BinaryEncoding | None = None) -> Protection:
-    sensitive = spec.sensitive if encoding is None else encoding.margin(spec.sensitive)
+def protection_of(spec: Spec, encoding: Encoding) -> Protection:
+    sensitive = encoding.attributes(spec.sensitive)
     return Protection(spec.neighbours, sensitive, spec.records_per_unit, spec.counted is not None)
 
 
@@ -335,9 +332,8 @@ def given_facts(plan: Plan) -> tuple[dict[Margin, Array], dict[Codes, int]]:
         return {}, {}
     tables = {}
     for margin in plan.exact:
-        counts = given_table(spec, plan.counted_margin(margin))
-        tables[margin] = counts if encoding is None else encoding.encode(plan.counted_margin(margin), counts)
-    cells = given_cells(spec)
-    if encoding is not None:
-        cells = {(encoding.margin(margin), encoding.cell(margin, codes)): one for (margin, codes), one in cells.items()}
+        source = encoding.source(margin)
+        tables[margin] = encoding.encode(source, given_table(spec, source))
+    given = given_cells(spec).items()
+    cells = {(encoding.margin(margin), encoding.cell(margin, codes)): count for (margin, codes), count in given}
     return tables, {known: cells[known] for known in plan.cells}

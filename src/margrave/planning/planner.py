@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.encoding import BinaryEncoding, Encoding, Plain
 from margrave.algebra.query import Query, one_record
 from margrave.budget.accountant import rounded_down
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning import strategies, wide
-from margrave.planning.accuracy import effective
 from margrave.planning.checks import check_overflow, check_spec
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.planning.strategies import Demand, Shares
@@ -67,7 +66,7 @@ class Choice:
     strategy: str
     problem: Demand
     shares: Shares
-    encoding: BinaryEncoding | None = None
+    encoding: Encoding
 
 
 def candidates(spec: Spec) -> list[Choice]:
@@ -102,15 +101,14 @@ def _base_cells(spec: Spec) -> int:
 
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
-    domain, encoding = spec.domain, None
-    if name == "fourier" and any(attribute.size > 2 for attribute in domain):
-        encoding = BinaryEncoding(domain)
-        domain = encoding.encoded
+    encoding: Encoding = Plain(spec.domain)
+    if name == "fourier" and any(attribute.size > 2 for attribute in spec.domain):
+        encoding = BinaryEncoding(spec.domain)
     wanted: dict[Margin, float] = {}
     for table in spec.workload:
-        margin = effective(domain, table.margin if encoding is None else encoding.margin(table.margin))
+        margin = encoding.margin(table.margin)
         wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
-    problem = Demand(domain, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
+    problem = Demand(encoding.encoded, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
     if not problem.is_open:
         raise RefusedError("no wanted table says anything that is protected: this needs no private release")
     named = _WIDE if is_wide_workload(spec) else _NAMED

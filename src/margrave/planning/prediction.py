@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from margrave.algebra.cover import cost
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
-from margrave.planning.accuracy import effective
 from margrave.planning.limits import (
     CHAIN_SIZE,
     ENTROPY_CELLS,
@@ -170,7 +169,7 @@ def _margins(plan: Plan) -> list[Margin]:
 
 def _is_wide(plan: Plan, margin: Margin) -> bool:
     """Whether a table is rebuilt as a whole, without its residuals one by one."""
-    return is_wide(plan.domain.shape(effective(plan.domain, margin)))
+    return is_wide(plan.domain.shape(margin))
 
 
 def _measures_wide(plan: Plan) -> bool:

@@ -204,7 +204,7 @@ def base(problem: Demand) -> Shares:
 
 def search(problem: Demand) -> Shares:
     """The best plan found for Laplace noise, over cells and contrasts of the closure and of its supersets."""
-    names = tuple(name for name in problem.domain.names if problem.domain[name].size > 1)
+    names = problem.domain.names
     position = {name: index for index, name in enumerate(names)}
     workload = {tuple(position[name] for name in margin): weight for margin, weight in problem.wanted.items()}
     known = [tuple(position[name] for name in margin) for margin in problem.known]

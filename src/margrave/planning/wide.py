@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from margrave.algebra.domain import Margin
+from margrave.algebra.encoding import Plain
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import Query
 from margrave.errors import RefusedError
 from margrave.planning import strategies
-from margrave.planning.accuracy import effective
 from margrave.planning.limits import ALL_WIDE_CELLS, FEW_ATTRIBUTES, LISTED_ATTRIBUTES, WIDE_CELLS, listable
 from margrave.planning.search.model import Candidate, Floats, Goal
 from margrave.planning.search.search import search_laplace
@@ -43,15 +43,16 @@ _UNIT = 4.0
 
 def is_wide_workload(spec: Spec) -> bool:
     """Whether the wanted tables have more margins below them than are listed."""
-    return not listable([len(effective(spec.domain, m)) for m in spec.margins if len(m) > FEW_ATTRIBUTES])
+    plain = Plain(spec.domain)
+    return not listable([len(plain.margin(m)) for m in spec.margins if len(m) > FEW_ATTRIBUTES])
 
 
 def check_wide(spec: Spec) -> None:
     """Refuse tables that are too wide for a plan, or for what else the spec asks, with the numbers."""
-    domain = spec.domain
-    wide = [margin for margin in spec.margins if len(effective(domain, margin)) > FEW_ATTRIBUTES]
+    domain, plain = spec.domain, Plain(spec.domain)
+    wide = [margin for margin in spec.margins if len(plain.margin(margin)) > FEW_ATTRIBUTES]
     for margin in wide:
-        if len(effective(domain, margin)) > LISTED_ATTRIBUTES and domain.cells(margin) > WIDE_CELLS:
+        if len(plain.margin(margin)) > LISTED_ATTRIBUTES and domain.cells(margin) > WIDE_CELLS:
             raise RefusedError(
                 f"the table of {_named(margin)} has {domain.cells(margin):,} cells and {1 << len(margin):,} margins: "
                 f"with more than {LISTED_ATTRIBUTES} attributes it may have at most {WIDE_CELLS:,} cells; ask for "

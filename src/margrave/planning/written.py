@@ -63,7 +63,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     protection = plan.protection
     return {
         "strategy": plan.strategy,
-        "encoding": None if plan.encoding is None else "binary",
+        "encoding": plan.encoding.name,
         "exact": [list(margin) for margin in plan.exact],
         "protection": {
             "neighbours": protection.neighbours,

@@ -133,7 +133,7 @@ class Release:
                 f"its tables are {'; '.join(', '.join(table) for table in self.plan.spec.margins)}"
             )
         counts = self.fit.margin(measured)
-        return counts if self.plan.encoding is None else self.plan.encoding.decode(margin, counts)
+        return self.plan.encoding.decode(margin, counts)
 
     @cached_property
     def publication(self) -> Published | None:

@@ -19,7 +19,6 @@ from scipy.special import ndtri
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
-from margrave.algebra.table import Table
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
@@ -137,7 +136,7 @@ def _rows(tables: Sequence[Published], margin: Margin) -> Floats:
 
 def _unbiased(plan: Plan, fit: Fit, margin: Margin) -> Floats:
     counts = fit.margin(plan.measured_margin(margin))
-    return (counts if plan.encoding is None else plan.encoding.decode(margin, counts)).ravel()
+    return plan.encoding.decode(margin, counts).ravel()
 
 
 def _measured_again(plan: Plan, published: Published, generator: Generator) -> Measured:
@@ -159,10 +158,4 @@ def _answers(plan: Plan, published: Published) -> Iterator[NDArray[Any]]:
 
 def _counts(plan: Plan, published: Published, margin: Margin) -> NDArray[Any]:
     """The published counts of a margin of what is measured."""
-    if plan.encoding is None:
-        return published.margin(margin)
-    own = plan.counted_margin(margin)
-    whole = plan.encoding.margin(own)
-    encoded = plan.encoding.encode(own, published.margin(own))
-    counts: NDArray[Any] = Table(plan.domain.restrict(whole), whole, encoded).project(margin).counts
-    return counts
+    return plan.encoding.counts(margin, published.margin(plan.counted_margin(margin)))

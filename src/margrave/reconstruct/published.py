@@ -141,13 +141,9 @@ def publish(
     if is_wide_plan(plan):
         found = wide_table(plan, fit, domain, possible, progress)
         table = found.table
-    elif plan.encoding is None:
-        estimates = _estimates(plan, fit, domain)
-        found = nonnegative(estimates, plan.spec.nonnegative, wanted=wanted, possible=possible, progress=progress)
-        table = found.table
     else:
-        encoded = plan.encoding.encode(domain.names, possible.astype(np.int64)).astype(bool)
-        coded = tuple(plan.encoding.margin(margin) for margin in wanted)
+        encoded = plan.encoding.encode(domain.names, possible)
+        coded = tuple(map(plan.measured_margin, wanted))
         estimates = _estimates(plan, fit, domain)
         found = nonnegative(estimates, plan.spec.nonnegative, wanted=coded, possible=encoded, progress=progress)
         table = plan.encoding.decode(domain.names, found.table)
@@ -229,7 +225,7 @@ def _unkept(plan: Plan) -> str | None:
 def _decoded(plan: Plan, cell: Codes) -> Codes:
     """A cell of what is measured as one of the spec."""
     margin = plan.counted_margin(cell[0])
-    return margin, cell[1] if plan.encoding is None else plan.encoding.decode_cell(margin, cell[1])
+    return margin, plan.encoding.decode_cell(margin, cell[1])
 
 
 def _exact_counts(plan: Plan, fit: Fit, domain: Domain) -> ExactCounts | None:
@@ -239,7 +235,7 @@ def _exact_counts(plan: Plan, fit: Fit, domain: Domain) -> ExactCounts | None:
     tables = {}
     for margin in plan.exact:
         counts, own = fit.measured.exact[margin], plan.counted_margin(margin)
-        tables[own] = counts if plan.encoding is None else np.rint(plan.encoding.decode(own, counts))
+        tables[own] = plan.encoding.decode(own, counts)
     return ExactCounts(domain, tables, {_decoded(plan, cell): fit.measured.cells[cell] for cell in plan.cells})
 
 
@@ -255,7 +251,7 @@ def _expected_raise(plan: Plan) -> tuple[str, ...]:
 
 def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
     """Every residual that the measurements say something about, none of them known too well to be computed with."""
-    measured = domain if plan.encoding is None else plan.domain.restrict(plan.encoding.margin(domain.names))
+    measured = plan.domain.restrict(plan.measured_margin(domain.names))
     measurements = (measurement.query.margin for measurement in plan.measurements)
     margins = downward_closure([*measurements, *plan.exact])
     covered = [margin for margin in margins if plan.accuracy.variance(margin) < np.inf]

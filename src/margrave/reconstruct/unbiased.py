@@ -18,7 +18,7 @@ from margrave.algebra.query import estimates
 from margrave.algebra.residual import Array, margin_from, residuals
 from margrave.crossing import Measured
 from margrave.errors import UsageError
-from margrave.planning.accuracy import Accuracy, effective
+from margrave.planning.accuracy import Accuracy
 from margrave.planning.coordinates import Coordinates
 
 
@@ -97,17 +97,16 @@ class Fit:
         The residual of the margin itself is as large as the table and of no use to other margins of its size, so it is
         not kept: memory grows with the smaller margins only.
         """
-        reduced = effective(self.accuracy.domain, margin)
-        if (wide := self.accuracy.wide(reduced)) is not None:
+        if (wide := self.accuracy.wide(margin)) is not None:
             if not wide.covered:
                 raise UsageError(f"the release says nothing about {', '.join(wide.margin)} together")
             rebuilt = wide.transform.backward(self.coordinates(wide))
             return rebuilt.reshape(self.accuracy.domain.shape(margin))
-        *smaller, _ = subsets(reduced)
+        *smaller, _ = subsets(margin)
         self.prepare(smaller)
         parts = {below: self._known[below] for below in smaller}
-        parts[reduced] = self._known[reduced] if reduced in self._known else self._estimate([reduced])[reduced]
-        rebuilt = margin_from(self.accuracy.domain, reduced, parts)
+        parts[margin] = self._known[margin] if margin in self._known else self._estimate([margin])[margin]
+        rebuilt = margin_from(self.accuracy.domain, margin, parts)
         return rebuilt.reshape(self.accuracy.domain.shape(margin))
 
     def coordinates(self, wide: Coordinates) -> NDArray[np.float64]:

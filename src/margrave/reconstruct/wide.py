@@ -13,7 +13,6 @@ from math import sqrt
 import numpy as np
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.planning.accuracy import effective
 from margrave.planning.plan import Plan
 from margrave.reconstruct.estimates import Floats, Possible, Progress, independent
 from margrave.reconstruct.nonnegative.choice import NonNegative
@@ -41,7 +40,7 @@ def wide_table(
 ) -> NonNegative:
     """The non-negative table over a domain by the method of the spec, empty where not possible."""
     shape = domain.shape()
-    names = effective(domain, domain.names)
+    names = plan.measured_margin(domain.names)
     spectrum, total = _spectrum(fit, names), float(fit.margin(()))
     allowed = None if possible.all() else possible.reshape(spectrum.transform.shape)
     everywhere = bool((spectrum.finite > 0).reshape(-1)[1:].all())
@@ -72,7 +71,7 @@ def _fixed(spectrum: Spectrum, total: float) -> Spectrum:
 def _alike(plan: Plan, fit: Fit, spectrum: Spectrum, names: Margin, possible: Possible | None) -> NonNegative:
     """Cells that are alike a priori; Stein's estimate of risk (`reconstruct.risk`) says whether to trim them."""
     total = float(fit.margin(())) if np.isinf(spectrum.weights.flat[0]) else None
-    wanted = [effective(plan.domain, margin) for margin in plan.spec.margins]
+    wanted = [plan.measured_margin(margin) for margin in plan.spec.margins]
     noise = np.where(spectrum.exact, 0.0, Normals("margrave risk")(spectrum.centre.size).reshape(spectrum.centre.shape))
     noise = noise / np.sqrt(np.where(spectrum.exact, 1.0, spectrum.weights))
     moved = Spectrum(spectrum.transform, spectrum.centre + _STEP * noise, spectrum.weights)

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from margrave.algebra.encoding import BinaryEncoding
+from margrave.algebra.encoding import ENCODINGS
 from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
@@ -295,7 +295,7 @@ def plan_from_json(
     spec: Spec, value: Mapping[str, Any], events: Sequence[Mapping[str, Any]], *, large: bool = True
 ) -> Plan:
     """The inverse of `plan_json`, checked against its spec; ``large`` if it may be that of a large release."""
-    encoding = {None: None, "binary": BinaryEncoding(spec.domain)}[value["encoding"]]
+    encoding = ENCODINGS[value["encoding"]](spec.domain)
     protection = value["protection"]
     plan = Plan(
         spec=spec,
@@ -323,8 +323,9 @@ def _numbers(plan: Plan) -> int:
 def _check_plan(plan: Plan, large: bool) -> None:
     if not plan.measurements:
         raise BundleError("the release has no measurements")
+    named = plan.encoding.attributes(plan.spec.domain.names)
     for margin in (*plan.counted, plan.protection.sensitive):
-        if margin != plan.domain.margin(margin):
+        if margin != tuple(name for name in named if name in margin):
             raise BundleError(f"the attributes {', '.join(margin)} are not in the order of the spec")
     sizes = [plan.domain.cells(margin) for margin in plan.counted]
     sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]

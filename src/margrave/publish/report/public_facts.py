@@ -28,12 +28,12 @@ def fact_values(release: Release) -> dict[Margin | KnownCell, Array | int]:
         if fact.cell is None:
             found[fact.margin] = np.rint(release.unbiased(fact.margin)).astype(np.int64)
             continue
-        pairs = [(name, domain[name].code(value)) for name, value in zip(fact.margin, fact.cell, strict=True)]
-        margin = tuple(name for name, _ in pairs if domain[name].size > 1)
-        codes = tuple(code for name, code in pairs if domain[name].size > 1)
-        known = (margin, codes) if encoding is None else (encoding.margin(margin), encoding.cell(margin, codes))
+        codes = domain.codes(fact.margin, fact.cell)
+        known = encoding.margin(fact.margin), encoding.cell(fact.margin, codes)
         counted = release.measured.cells.get(known)
-        found[fact.margin, fact.cell] = round(float(release.unbiased(margin)[codes])) if counted is None else counted
+        if counted is None:
+            counted = round(float(release.unbiased(fact.margin)[codes]))
+        found[fact.margin, fact.cell] = counted
     return found
 
 

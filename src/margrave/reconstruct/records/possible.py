@@ -21,9 +21,9 @@ _TRIED = 64
 
 def no_records(plan: Plan, domain: Domain) -> str | None:
     """Why records of this domain cannot be fitted to the answers of a plan; None where they can."""
-    if plan.encoding is not None:
+    if not plan.encoding.keeps_cells:
         return "records are not fitted to attributes written in binary: use another strategy"
-    if any(plan.accuracy.wide(margin) is not None for margin in plan.spec.margins):
+    if any(plan.accuracy.wide(plan.measured_margin(margin)) is not None for margin in plan.spec.margins):
         return f"records are not fitted to tables of more than {LISTED_ATTRIBUTES} attributes, or as large"
     if any(plan.exact) or plan.cells:
         return "fitted records keep no exact counts but the total"

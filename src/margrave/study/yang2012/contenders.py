@@ -75,9 +75,7 @@ def outcome(contender: str, table: str, epsilon: Fraction, seed: str) -> Outcome
     uncentred = contender == "printed" and not whose.binary
     values = _uncentred(released) if uncentred else {one: released.fit.residual(one) for one in _measured(plan)}
     solved = linear_program(Estimates(plan.domain, values, {one: plan.accuracy.variance(one) for one in values}))
-    found = solved.table
-    if plan.encoding is not None:
-        found = plan.encoding.decode(whose.domain.names, found)
+    found = plan.encoding.decode(whose.domain.names, solved.table)
     rounded = whole(found, whose.domain, whose.wanted, "nearest").table
     return Outcome(Table(whose.domain, whose.domain.names, rounded), solved.bound * sqrt(plan.domain.cells()))
 
