@@ -22,7 +22,7 @@ from margrave.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from margrave.publish.release import Release
+    from margrave.publish.released import Released
 
 _NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and who knows it can take the noise away."
 
@@ -69,18 +69,18 @@ def show(
         print_frame(_labelled(release, frame), _title(release, names))
 
 
-def _title(release: Release, names: Sequence[str]) -> str:
+def _title(release: Released, names: Sequence[str]) -> str:
     codebook = release.plan.spec.codebook
     return " × ".join(codebook[name].title or name for name in release.domain.margin(names)) or "Total"
 
 
-def _labelled(release: Release, frame: Any) -> Any:
+def _labelled(release: Released, frame: Any) -> Any:
     """The values in words, where the spec gives them."""
     entries = {entry.name: entry for entry in release.plan.spec.codebook.entries}
     return frame.assign(**{name: frame[name].map(entries[name].label) for name in frame.columns if name in entries})
 
 
-def _show_contents(release: Release, out: Path, as_json: bool) -> None:
+def _show_contents(release: Released, out: Path, as_json: bool) -> None:
     from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, name_of
     from margrave.planning.guarantee import approximate
     from margrave.publish.bundle.manifest import guarantee_json

@@ -22,7 +22,7 @@ from margrave.algebra.query import Query
 from margrave.errors import RefusedError
 from margrave.models.model import LARGEST_MATRIX, Floats, Mask
 from margrave.planning.plan import Plan
-from margrave.publish.release import Release
+from margrave.publish.released import Released
 from margrave.spec.spec import possible_mask
 
 EXACT = 1e-4
@@ -42,7 +42,7 @@ class Evidence:
     possible: Mask
 
 
-def evidence(release: Release, margin: Margin) -> Evidence:
+def evidence(release: Released, margin: Margin) -> Evidence:
     """All that the measurements of a release say about the table of some attributes."""
     plan = release.plan
     shape = plan.spec.domain.shape(margin)
@@ -82,7 +82,7 @@ def _shapes(plan: Plan, margin: Margin) -> Iterator[tuple[int, Query]]:
             yield summed.outputs(plan.domain), summed
 
 
-def _statements(release: Release, margin: Margin) -> Iterator[tuple[Floats, Floats, float, float]]:
+def _statements(release: Released, margin: Margin) -> Iterator[tuple[Floats, Floats, float, float]]:
     """Each measurement summed down to the margin: its matrix, its outputs, their variance and fourth cumulant."""
     plan = release.plan
     measured = plan.measured_margin(margin)

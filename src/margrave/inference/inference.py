@@ -22,7 +22,8 @@ from margrave.inference.evidence import evidence
 from margrave.inference.intervals import Contrast, LogOdds, interval
 from margrave.inference.quasi import FitState, Quantity, Quasi
 from margrave.models.model import Floats, Model
-from margrave.publish.release import Release
+from margrave.planning.accuracy import LEVEL
+from margrave.publish.released import Released
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +170,7 @@ class Inference:
             yield Number(margin, values, target.value(self.fitted.logs), error, low, high)
 
 
-def infer(release: Release, model: str | Model, *, level: float = 0.95) -> Inference:
+def infer(release: Released, model: str | Model, *, level: float = LEVEL) -> Inference:
     """Fit a log-linear model to what a release measured, with the noise in the likelihood.
 
     ``model``: generators such as ``[smoke,mental][pressure]``. The model is about the attributes that it names; the
@@ -192,7 +193,7 @@ def infer(release: Release, model: str | Model, *, level: float = 0.95) -> Infer
         )
     quasi = Quasi(seen, basis)
     total = float(release.unbiased(()))
-    if total < release.plan.linear_noise((), np.ones(1)).half_width(0.95):
+    if total < release.plan.linear_noise((), np.ones(1)).half_width(LEVEL):
         raise RefusedError(
             "the noise of this release is as large as its number of records, so nothing can be inferred from it"
         )

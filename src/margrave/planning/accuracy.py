@@ -24,6 +24,9 @@ from margrave.noise.sums import Term, WeightedSum
 from margrave.planning.coordinates import Coordinates
 from margrave.planning.limits import is_wide
 
+LEVEL = 0.95
+"""The probability with which an interval holds the truth, where nobody names another."""
+
 Parts = dict[Margin, Array]
 """Weights on residuals, by margin; those of a residual sum to zero along each axis."""
 
@@ -294,8 +297,8 @@ class Accuracy:
 class TableForecast:
     """What to expect of one table before any data is opened; all for the unbiased table.
 
-    ``std_error``: of one cell. ``half_width``: one cell lies within ± this of the truth with probability 95 %.
-    ``all_cells``: all cells of the table do, together (a union bound). ``expected_l1``: of the whole table.
+    ``std_error``: of one cell. ``half_width``: one cell lies within ± this of the truth with the probability of the
+    level. ``all_cells``: all cells of the table do, together (a union bound). ``expected_l1``: of the whole table.
     """
 
     margin: Margin
@@ -306,7 +309,7 @@ class TableForecast:
     expected_l1: float
 
 
-def forecast(accuracy: Accuracy, margins: Sequence[Margin], level: float = 0.95) -> tuple[TableForecast, ...]:
+def forecast(accuracy: Accuracy, margins: Sequence[Margin], level: float = LEVEL) -> tuple[TableForecast, ...]:
     """The forecast of each margin; margins that are measured alike are computed once."""
     cache: dict[object, tuple[float, float, float, float]] = {}
     rows = []

@@ -35,7 +35,7 @@ from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning import prediction
-from margrave.planning.accuracy import Accuracy, TableForecast, forecast
+from margrave.planning.accuracy import LEVEL, Accuracy, TableForecast, forecast
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import revealed
@@ -177,8 +177,8 @@ class Plan:
 
     @cached_property
     def forecast(self) -> tuple[TableForecast, ...]:
-        """What to expect of each wanted table, with half-widths at 95 %."""
-        return self.forecast_at(0.95)
+        """What to expect of each wanted table, with half-widths at the usual level."""
+        return self.forecast_at(LEVEL)
 
     def forecast_at(self, level: float) -> tuple[TableForecast, ...]:
         """What to expect of each wanted table, with half-widths at the given level."""

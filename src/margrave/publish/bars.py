@@ -1,47 +1,61 @@
-"""What `release.json` says of the simulated error bars of published tables: enough to simulate them again."""
+"""The error bars of published tables: where they come from, and how they are simulated when first needed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from math import isfinite
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from margrave.errors import BundleError
-from margrave.publish.bundle.forms import Forms
-from margrave.publish.release import Bars, Origin, Release
-from margrave.reconstruct.bars import replicates
+from margrave.crossing import Measured
+from margrave.noise import Generator
+from margrave.planning.plan import Plan
+from margrave.reconstruct.bars import Simulated, replicates, simulate
+from margrave.reconstruct.published import Published, digest
+from margrave.reconstruct.unbiased import Fit
 
-_SEED = re.compile(r"[0-9a-f]{32,64}")
+Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The standard error and the half-width of the interval, for each cell of a table."""
 
 
-def bars_json(release: Release) -> dict[str, Any] | None:
-    """How many simulations there were, from which seed, and the bars of the total; None where none are simulated.
+@dataclass(frozen=True)
+class Origin:
+    """How simulated error bars came about: the ``seed`` of their random numbers, and the ``form`` of the simulation.
 
-    The report shows the total of every release, which need not be among its tables.
+    No seed stands for the one that is made of the noisy answers.
     """
-    if not release.simulates or release.publication is None:
+
+    seed: str | None
+    form: int
+
+
+def is_simulated(published: Published | None) -> bool:
+    """Whether error bars are simulated: not where tables are published unbiased, or are too large for that."""
+    return published is not None and replicates(published) > 0
+
+
+def seed_of(measured: Measured, origin: Origin | None) -> str:
+    """The seed of simulated error bars, which is published with them.
+
+    It is drawn apart from the noise, of which it must tell nothing. A release whose noise comes from a seed is made to
+    be repeated, bars and all: its own follows from the noisy answers.
+    """
+    if origin is not None and origin.seed is not None:
+        return origin.seed
+    if measured.private and origin is None:
+        return Generator.system().octets(16).tobytes().hex()
+    return digest(measured)
+
+
+def simulated_bars(
+    plan: Plan,
+    fit: Fit,
+    published: Published | None,
+    seed: str,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Simulated | None:
+    """Simulations of the published table, for its error bars; None where none are simulated."""
+    if published is None or not is_simulated(published):
         return None
-    errors, widths = release.error_bars(())
-    return {
-        "simulations": replicates(release.publication),
-        "seed": release.bars_seed,
-        "total": {"std_error": float(errors[0]), "half_width": float(widths[0])},
-    }
-
-
-def read_origin(forms: Forms, published: Mapping[str, Any]) -> tuple[Origin, dict[tuple[str, ...], Bars]]:
-    """How the bars of a bundle came about, and those of its total, if they are simulated and stated."""
-    said = published.get("bars")
-    if said is None:
-        return Origin(None, forms.bars), {}
-    try:
-        seed, total = said["seed"], (said["total"]["std_error"], said["total"]["half_width"])
-        if _SEED.fullmatch(seed) is None or not all(isfinite(number) and number >= 0 for number in total):
-            raise ValueError
-        errors, widths = (np.array([float(number)]) for number in total)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise BundleError("release.json does not say how the error bars were simulated") from None
-    return Origin(seed, forms.bars), {(): (errors, widths)}
+    return simulate(plan, fit, published, seed, progress)

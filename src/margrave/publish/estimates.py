@@ -29,7 +29,7 @@ class Estimate:
     std_error: float
     low: float
     high: float
-    level: float = 0.95
+    level: float
 
     def __str__(self) -> str:
         return f"{self.value:.6g} ± {self.std_error:.3g} ({self.low:.6g} to {self.high:.6g}, {self.level:.0%})"

@@ -19,7 +19,8 @@ from margrave.planning.graphs.degrees import KnownDegrees
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.publish.bundle.manifest import COMPOSITION, NOT_PRIVATE, Checksum, software
-from margrave.publish.bundle.parts import DECIMALS, csv_bytes
+from margrave.publish.bundle.parts import csv_bytes
+from margrave.publish.numbers import DECIMALS
 from margrave.reconstruct.graphs import NearestGraph, block_estimates, nearest_graph
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from margrave.planning.guarantee import approximate
 from margrave.publish.bundle.manifest import NOT_PRIVATE
 
 if TYPE_CHECKING:
-    from margrave.publish.release import Release
+    from margrave.publish.released import Released
 
 _MOST = 12
 
 
-def release_html(release: Release) -> str:
+def release_html(release: Released) -> str:
     """What a release holds and guarantees, without its numbers: those are shown by ``release.table(...)``."""
     plan = release.plan
     title = plan.spec.title or "Release"

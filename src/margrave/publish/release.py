@@ -1,88 +1,37 @@
-"""A release: what was measured, and every table that follows from it."""
+"""A release in the hands of a person: the value, and what can be done with it as methods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from hashlib import sha256
-from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.table import Table
-from margrave.crossing import Measured
-from margrave.errors import UsageError
-from margrave.noise import Generator
-from margrave.planning.accuracy import TableForecast
-from margrave.planning.guarantee import approximate
-from margrave.planning.plan import Plan
-from margrave.publish.bundle.forms import FORMS
-from margrave.publish.bundle.parts import rounded
-from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
-from margrave.publish.microdata import frame
-from margrave.reconstruct.bars import Simulated, replicates, simulate
-from margrave.reconstruct.published import Published, digest, publish, publishable
-from margrave.reconstruct.unbiased import Fit
-from margrave.spec.spec import possible_mask
+from margrave.facts.bounds import CellBounds
+from margrave.publish.bars import Bars as Bars
+from margrave.publish.bundle import bundle
+from margrave.publish.notebook import release_html
+from margrave.publish.released import Released
+from margrave.publish.report.public_facts import fact_bounds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from margrave.facts.bounds import CellBounds
-    from margrave.files.content import Content
     from margrave.publish.verification.signature import SigningKey
 
 
-Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""The standard error and the half-width of the interval, for each cell of a table."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Released):
+    """A finished release, which can be saved, loaded and shown. All else is in :class:`Released`."""
 
+    @classmethod
+    def of(cls, released: Released) -> Release:
+        """The same release, in the hands of a person."""
+        return cls(**{one.name: getattr(released, one.name) for one in fields(released)})
 
-@dataclass(frozen=True)
-class Origin:
-    """How simulated error bars came about: the ``seed`` of their random numbers, and the ``form`` of the simulation.
-
-    No seed stands for the one that is made of the noisy answers.
-    """
-
-    seed: str | None
-    form: int
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A finished release. It holds nothing confidential: only the plan without [data], and noisy whole numbers.
-
-    ``ledger`` says where the release was charged, if anywhere: the ledger's ``id``, the ``dataset``, the ``entry`` and
-    its ``hash`` and ``time``. ``stored`` is the bundle, as an archive, that a ledger keeps of it: what is saved is this
-    one. ``kept`` is the published table, and ``bars`` the standard errors and 95 % half-widths of its tables, where
-    they were read from a bundle, where ``origin`` says how they came about; otherwise they are computed when first
-    needed.
-    """
-
-    plan: Plan
-    measured: Measured
-    ledger: Mapping[str, Any] | None = None
-    stored: Content | None = None
-    kept: Published | None = None
-    bars: Mapping[Margin, Bars] = field(default_factory=dict)
-    origin: Origin | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "plan", replace(self.plan, spec=self.plan.spec.without_data()))
-
-    def __repr__(self) -> str:
-        private = "private" if self.private else "NOT PRIVATE: the noise comes from a seed"
-        return f"Release({len(self.plan.spec.margins)} tables, {approximate(self.plan.guarantee)}, {private})"
-
-    def _repr_html_(self) -> str:
-        from margrave.publish.notebook import release_html
-
-        return release_html(self)
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """The release in a bundle."""
+        return cls.of(bundle.load(path))
 
     def save(
         self,
@@ -95,173 +44,10 @@ class Release:
 
         ``sign``: a key, ``mg.SigningKey.load("curator.key")``, that tells readers who made it.
         """
-        from margrave.publish.bundle import bundle
-
         return bundle.save(self, path, progress, sign)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Release:
-        """The release in a bundle."""
-        from margrave.publish.bundle import bundle
-
-        return bundle.load(path)
-
-    @property
-    def created(self) -> str | None:
-        """When a release was charged to a ledger; None without one."""
-        return None if self.ledger is None else str(self.ledger["time"])
-
-    @property
-    def domain(self) -> Domain:
-        return self.plan.spec.domain
-
-    @property
-    def private(self) -> bool:
-        """False when the noise came from a seed."""
-        return self.measured.private
-
-    @cached_property
-    def fit(self) -> Fit:
-        return Fit(self.plan.accuracy, self.measured)
-
-    def unbiased(self, margin: Margin) -> NDArray[np.float64]:
-        """The unbiased counts of any margin that the measurements cover."""
-        measured = self.plan.measured_margin(margin)
-        if not self.plan.accuracy.covers(measured):
-            raise UsageError(
-                f"the release says nothing about {', '.join(margin)} together; "
-                f"its tables are {'; '.join(', '.join(table) for table in self.plan.spec.margins)}"
-            )
-        counts = self.fit.margin(measured)
-        return self.plan.encoding.decode(margin, counts)
-
-    @cached_property
-    def publication(self) -> Published | None:
-        """The counts that are published; None where tables are published as they are measured, unbiased."""
-        return self.kept if self.kept is not None else publish(self.plan, self.fit)
-
-    @property
-    def simulates(self) -> bool:
-        """Whether error bars are simulated: not where tables are published unbiased, or are too large for that."""
-        return self.publication is not None and replicates(self.publication) > 0
-
-    @cached_property
-    def simulated(self) -> Simulated | None:
-        """Simulations of the published table, for its error bars; None where it is too large to be simulated."""
-        return self._simulate(None)
-
-    def _simulate(self, progress: Callable[[int, int | None], None] | None) -> Simulated | None:
-        if self.publication is None or not self.simulates:
-            return None
-        return simulate(self.plan, self.fit, self.publication, self.bars_seed, progress)
-
-    @cached_property
-    def bars_seed(self) -> str:
-        """The seed of simulated error bars, which is published with them.
-
-        It is drawn apart from the noise, of which it must tell nothing. A release whose noise comes from a seed is
-        made to be repeated, bars and all: its own follows from the noisy answers.
-        """
-        if self.origin is not None and self.origin.seed is not None:
-            return self.origin.seed
-        if self.private and self.origin is None:
-            return Generator.system().octets(16).tobytes().hex()
-        return digest(self.measured)
-
-    @property
-    def bars_form(self) -> int:
-        """The form of the error bars: that of this Margrave, unless they were read from a bundle."""
-        return FORMS.bars if self.origin is None else self.origin.form
-
-    def prepare_tables(self, progress: Callable[[float], None] | None = None) -> None:
-        """Make now what is published, and otherwise made when first needed; ``progress`` is told how near it is."""
-        if self.kept is None and "publication" not in self.__dict__:
-            self.__dict__["publication"] = publish(self.plan, self.fit, progress)
-
-    def prepare(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Do now what takes a while and would otherwise be done when first needed: the simulations of error bars."""
-        if not self.bars and "simulated" not in self.__dict__:
-            self.__dict__["simulated"] = self._simulate(progress)
-
-    def published(self, margin: Margin) -> NDArray[np.float64] | NDArray[np.int64]:
-        """The published counts of a margin: of any attributes together where there is a published table."""
-        return self.unbiased(margin) if self.publication is None else rounded(self.publication.margin(margin))
-
-    def table(self, *names: str, level: float = 0.95) -> pd.DataFrame:
-        """The published table of some attributes: one row a cell, with its standard error and interval."""
-        margin = self.domain.margin(names)
-        if self.publication is None:
-            return self.noisy(*names, level=level)
-        self.unbiased(margin)  # Refuses attributes about which the release says nothing.
-        counts = self.published(margin)
-        found = _interval(counts.ravel(), *self.error_bars(margin, level), 0)
-        return Table(self.domain, margin, counts).to_pandas().assign(**found)
-
-    def tables(self, *, level: float = 0.95) -> Iterator[tuple[Margin, pd.DataFrame]]:
-        """Every wanted table with its margin, one after the other: each is rebuilt in its turn, and none is kept."""
-        for margin in self.plan.spec.margins:
-            yield margin, self.table(*margin, level=level)
-
-    def numbers(self, margin: Margin) -> dict[str, NDArray[Any]]:
-        """What is published of each cell of a table: its count, error and 95 % interval, and the unbiased estimate."""
-        noise, width = self._cell_errors(margin, 0.95)
-        unbiased = self.unbiased(margin).ravel()
-        if self.publication is None:
-            found = {**_interval(unbiased, noise, width), "half_width": width}
-        else:
-            error, width = self.error_bars(margin, 0.95)
-            found = {**_interval(self.published(margin).ravel(), error, width, 0), "half_width": width}
-        return {**found, "unbiased": unbiased, "variance": noise**2}
-
-    def error_bars(self, margin: Margin, level: float = 0.95) -> Bars:
-        """Errors and half-widths of published cells: none where counts are exact or there can be no records."""
-        uncertain = (possible_mask(self.plan.spec, margin) & ~self.plan.certain(margin)).ravel()
-        errors, widths = self._published_errors(margin, level)
-        return errors * uncertain, widths * uncertain
-
-    def _published_errors(self, margin: Margin, level: float) -> Bars:
-        """Root mean squared error and half-width of each published cell; without simulation, of the unbiased one."""
-        if level == 0.95 and margin in self.bars:
-            return self.bars[margin]
-        if self.simulated is None:
-            return self._cell_errors(margin, level)
-        errors, widths = self.simulated.cell_errors(margin, level)
-        return rounded(errors), rounded(widths)
-
-    def microdata(self, *, labels: bool = False, fill: bool = False) -> pd.DataFrame:
-        """Synthetic records whose tables are the published tables.
-
-        ``labels``: words for people in place of values. ``fill``: a further column ``<name>_drawn`` for each attribute
-        in bins, with numbers drawn evenly inside the bin.
-        """
-        if self.publication is None:
-            reason = publishable(self.plan) or "no table was found that has all the exact counts"
-            raise UsageError(f"this release has no microdata: {reason}")
-        seed = sha256(self.publication.held.content()).hexdigest()
-        return frame(self.publication, self.plan.spec.codebook, labels=labels, fill=fill, seed=seed)
-
-    def noisy(self, *names: str, level: float = 0.95) -> pd.DataFrame:
-        """The unbiased table of some attributes: one row a cell, with its standard error and interval."""
-        margin = self.domain.margin(names)
-        counts = self.unbiased(margin)
-        found = _interval(counts.ravel(), *self._cell_errors(margin, level))
-        return Table(self.domain, margin, counts).to_pandas().assign(**found)
-
-    @cached_property
-    def _forecast(self) -> dict[Margin, TableForecast]:
-        return {row.margin: row for row in self.plan.forecast}
-
-    def _cell_errors(self, margin: Margin, level: float) -> Bars:
-        """The standard error and half-width of each cell; all alike unless attributes are encoded or cells known."""
-        cells, alike = self.domain.cells(margin), self.plan.alike(margin)
-        if alike and level == 0.95 and margin in self._forecast:
-            row = self._forecast[margin]
-            return np.full(cells, row.std_error), np.full(cells, row.half_width)
-        units = np.eye(1, cells) if alike else np.eye(cells)
-        errors = [self.plan.linear_noise(margin, unit) for unit in units]
-        std_errors = np.array([sqrt(error.variance) for error in errors])
-        widths = np.array([half_width(error, level) for error in errors])
-        return np.broadcast_to(std_errors, cells).copy(), np.broadcast_to(widths, cells).copy()
+    def _repr_html_(self) -> str:
+        return release_html(self)
 
     @cached_property
     def bounds(self) -> CellBounds | None:
@@ -269,37 +55,4 @@ class Release:
 
         None without public facts, and where that would take too long.
         """
-        from margrave.publish.report.public_facts import fact_bounds
-
         return fact_bounds(self)
-
-    def query(self, where: Where, *, minus: Where | None = None, among: Where | None = None) -> Estimate:
-        """How many records are meant by ``where``; how many more than by ``minus``; or which share of ``among``.
-
-        >>> out.query({"smoke": "yes"})                                     # a count
-        >>> out.query({"smoke": "yes"}, minus={"smoke": "no"})              # a difference
-        >>> out.query({"smoke": "yes"}, among={"pressure": "high"})         # a share: of those, how many smoke
-        """
-        if minus is not None and among is not None:
-            raise UsageError("a question is either a difference (minus) or a share (among), not both")
-        level = 0.95
-        margin = margin_of(self.domain, where, minus, among)
-        counts = self.unbiased(margin)
-        weights = indicator(self.domain, margin, where)
-        if among is None:
-            if minus is not None:
-                weights = weights - indicator(self.domain, margin, minus)
-            error = self.plan.linear_noise(margin, weights)
-            value, width = float((weights * counts).sum()), error.half_width(level)
-            return Estimate(value, sqrt(error.variance), value - width, value + width, level)
-        base = indicator(self.domain, margin, among)
-        part, whole = float((weights * base * counts).sum()), float((base * counts).sum())
-        slack = self.plan.linear_noise(margin, weights * base - (part / whole if whole > 0 else 0.0) * base)
-        return ratio(part, whole, slack.variance, slack.half_width(level), level)
-
-
-def _interval(
-    counts: NDArray[Any], errors: NDArray[np.float64], widths: NDArray[np.float64], least: float = -inf
-) -> dict[str, NDArray[Any]]:
-    """Counts with their errors and intervals, which begin at ``least`` or above."""
-    return {"count": counts, "std_error": errors, "low": np.maximum(counts - widths, least), "high": counts + widths}

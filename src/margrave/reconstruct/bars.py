@@ -87,10 +87,10 @@ class Simulated:
         return size, widths
 
 
-def too_small(counts: Floats, errors: Floats, widths: Floats, *, whole: bool) -> NDArray[np.bool_]:
-    """The cells whose 95 % bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
+def too_small(counts: Floats, errors: Floats, widths: Floats, level: float, *, whole: bool) -> NDArray[np.bool_]:
+    """The cells whose bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
     near = counts < 2 * errors
-    least = np.where(near, ndtri(0.975) * errors, 0.0)
+    least = np.where(near, ndtri((1 + level) / 2) * errors, 0.0)
     if whole:
         least = np.where(near, np.maximum(least, 1.0), least)
     return np.asarray((errors < _LEAST) | (widths < least - _ROUNDED))

@@ -22,10 +22,11 @@ from margrave.errors import BundleError, UsageError
 from margrave.facts.declared import Codes
 from margrave.files.untrusted import MOST_BYTES, MOST_MANIFEST, MOST_PACKED, MOST_REPORT, MOST_SPARE
 from margrave.files.writing import File, is_archive, write_file, write_files
-from margrave.publish.bars import bars_json, read_origin
+from margrave.publish.bars import Bars
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.large import Layout, is_large, large_parts
 from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed, software
+from margrave.publish.bundle.origin import bars_json, read_origin
 from margrave.publish.bundle.parts import (
     CELLS,
     CUBE,
@@ -45,7 +46,7 @@ from margrave.publish.bundle.parts import (
 )
 from margrave.publish.bundle.reading import Files, archived, opened, safe_name
 from margrave.publish.bundle.stored import Read, stored_answers, stored_bars, stored_exact
-from margrave.publish.release import Bars, Release
+from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.signature import SigningKey, signed
 
@@ -59,11 +60,11 @@ Progress = Callable[[int, int | None], None]
 class Bundle:
     """A release as it was read from files, and what its `release.json` says beside it."""
 
-    release: Release
+    release: Released
     manifest: Manifest
 
 
-def save(release: Release, path: str | Path, progress: Progress | None = None, sign: SigningKey | None = None) -> Path:
+def save(release: Released, path: str | Path, progress: Progress | None = None, sign: SigningKey | None = None) -> Path:
     """Write a release to a new folder, or to a new file if the name ends in .zip; signed, if there is a key."""
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
@@ -90,7 +91,7 @@ def save(release: Release, path: str | Path, progress: Progress | None = None, s
     return target
 
 
-def _file_count(release: Release) -> int:
+def _file_count(release: Released) -> int:
     """How many files a bundle has."""
     plan, table = release.plan, int(release.publication is not None)
     if is_large(plan):
@@ -98,7 +99,7 @@ def _file_count(release: Release) -> int:
     return 3 + 2 * (1 + table + len(plan.exact) + bool(plan.cells) + len(plan.spec.margins))
 
 
-def bundle_files(release: Release, created: str | None) -> Iterator[File]:
+def bundle_files(release: Released, created: str | None) -> Iterator[File]:
     """Every file of a bundle, `release.json` last because it holds the checksums of all others."""
     large = is_large(release.plan)
     checksums: dict[str, Checksum] = {}
@@ -113,7 +114,7 @@ def bundle_files(release: Release, created: str | None) -> Iterator[File]:
     yield MANIFEST, sealed(manifest_of(release, Writing(software(), forms, created, in_order, layout)))
 
 
-def _small_files(release: Release) -> Iterator[File]:
+def _small_files(release: Released) -> Iterator[File]:
     """The files with numbers of a release that has a file for each table."""
     by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
     tables = []
@@ -125,16 +126,16 @@ def _small_files(release: Release) -> Iterator[File]:
     yield CUBE, b"".join(cube_rows(release.domain, tables))
 
 
-def manifest_of(release: Release, writing: Writing) -> dict[str, Any]:
+def manifest_of(release: Released, writing: Writing) -> dict[str, Any]:
     """What the `release.json` of a release says, if it is written like this."""
     published = None
     if release.publication is not None:
         published = {**published_json(release.publication), "bars": bars_json(release)}
     tables = [] if writing.layout is not None else table_list(release)
-    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published)
+    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published, release.level)
 
 
-def table_list(release: Release) -> list[dict[str, Any]]:
+def table_list(release: Released) -> list[dict[str, Any]]:
     """What `release.json` says of each wanted table: its attributes, its size and its files."""
     domain, stems = release.domain, table_stems(release.plan)
     return [
@@ -143,7 +144,7 @@ def table_list(release: Release) -> list[dict[str, Any]]:
     ]
 
 
-def load(path: str | Path) -> Release:
+def load(path: str | Path) -> Released:
     """The release in a bundle. What is read is checked against its checksum; `verify` checks everything."""
     return load_bundle(path).release
 
@@ -174,7 +175,7 @@ def read_bundle(files: Files) -> Bundle:
     stored = _small_numbers if manifest.layout is None else _large_numbers
     answers, exact, bars = stored(manifest, read)
     measured = Measured(answers, exact, manifest.private, cells)
-    release = Release(plan, measured, manifest.ledger, kept=kept, bars=bars)
+    release = Released(plan, measured, manifest.ledger, kept=kept, bars=bars, level=manifest.level)
     if manifest.published is None:
         return Bundle(release, manifest)
     origin, total = read_origin(manifest.forms, manifest.published)

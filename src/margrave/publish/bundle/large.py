@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.parts import CELLS, known_cells_part, parquet_bytes, published_part, rounded
+from margrave.publish.bundle.parts import CELLS, known_cells_part, parquet_bytes, published_part
+from margrave.publish.numbers import rounded
 from margrave.reconstruct.published import publishable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from margrave.publish.release import Release
+    from margrave.publish.released import Released
 
 MOST_TABLES = 1000
 MOST_ROWS = 1 << 21
@@ -161,7 +162,7 @@ def _sizes(plan: Plan) -> dict[str, tuple[int, ...]]:
     }
 
 
-def large_parts(release: Release) -> Iterator[tuple[str, bytes]]:
+def large_parts(release: Released) -> Iterator[tuple[str, bytes]]:
     """Every file of a large release that holds numbers, by name, each made when its turn comes."""
     layout = Layout.of(release.plan)
     for part in range(len(layout.measurements)):
@@ -179,21 +180,21 @@ def large_parts(release: Release) -> Iterator[tuple[str, bytes]]:
         yield f"{stem}.parquet", parquet_bytes(table)
 
 
-def measurements_part(release: Release, parts: Parts, part: int) -> pa.Table:
+def measurements_part(release: Released, parts: Parts, part: int) -> pa.Table:
     """Some of the noisy whole numbers: of which measurement, and which output of it, both as in `release.json`."""
     answers = release.measured.answers
     values = np.concatenate([answers[block].outputs.ravel() for block in parts.blocks(part)])
     return _narrow(("measurement", "output"), parts.frame(part), {"value": values})
 
 
-def exact_part(release: Release, parts: Parts, part: int) -> pa.Table:
+def exact_part(release: Released, parts: Parts, part: int) -> pa.Table:
     """Some of the tables that are published without noise."""
     margins = [release.plan.exact[block] for block in parts.blocks(part)]
     counts = np.concatenate([release.measured.exact[margin].ravel() for margin in margins])
     return _narrow(("table_number", "cell"), parts.frame(part), {"count": counts})
 
 
-def tables_part(release: Release, parts: Parts, part: int) -> pa.Table:
+def tables_part(release: Released, parts: Parts, part: int) -> pa.Table:
     """Some of the wanted tables. Where counts are not the unbiased estimates, these stand beside them."""
     names = ["count", "std_error", "half_width", *(["unbiased", "variance"] if release.publication is not None else [])]
     found = [release.numbers(margin) for margin in margins_of(release.plan, parts, part)]

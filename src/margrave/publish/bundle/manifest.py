@@ -16,6 +16,7 @@ from margrave.algebra.encoding import ENCODINGS
 from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
+from margrave.planning.accuracy import LEVEL
 from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.forms import Forms
@@ -62,7 +63,7 @@ class Manifest:
     """What `release.json` says, checked and turned into values.
 
     ``stated`` is its guarantee as it stands there, ``forms`` the forms of words, report and error bars, ``layout`` how
-    the numbers of a large release are spread over files.
+    the numbers of a large release are spread over files, ``level`` that of all intervals.
     """
 
     plan: Plan
@@ -75,6 +76,7 @@ class Manifest:
     ledger: Mapping[str, Any] | None = None
     published: Mapping[str, Any] | None = None
     layout: Layout | None = None
+    level: float = LEVEL
 
     @cached_property
     def longest_file(self) -> int:
@@ -109,6 +111,7 @@ def manifest_json(
     tables: Sequence[Mapping[str, Any]],
     ledger: Mapping[str, Any] | None = None,
     published: Mapping[str, Any] | None = None,
+    level: float = LEVEL,
 ) -> dict[str, Any]:
     """What `release.json` says. That of a large release, which has a layout, does not list its tables."""
     created, layout = writing.created, writing.layout
@@ -131,6 +134,7 @@ def manifest_json(
         "plan": plan_json(plan),
         "events": list(plan.events),
         **({"disclosed": list(plan.disclosed)} if plan.disclosed else {}),
+        "level": level,
         "published": None if published is None else dict(published),
         **({"tables": list(tables)} if layout is None else {"parts": layout.as_dict()}),
         "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in writing.files.items()},
@@ -161,6 +165,7 @@ def read_manifest(content: bytes) -> Manifest:
             ledger=_ledger(found.get("ledger")),
             published=_published(found["published"]),
             layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
+            level=_level(found.get("level", LEVEL)),
         )
     except BundleError:
         raise
@@ -249,6 +254,12 @@ def _published(value: Any) -> Mapping[str, Any] | None:
         raise BundleError(f"{_NAME} announces {value['rows']} rows of microdata: up to {MOST_RECORDS} can be read")
     found: Mapping[str, Any] | None = value
     return found
+
+
+def _level(value: Any) -> float:
+    if not 0 < _is(value, float) < 1:
+        raise ValueError
+    return float(value)
 
 
 def _checksum(value: Mapping[str, Any]) -> Checksum:

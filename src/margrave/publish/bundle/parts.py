@@ -22,18 +22,18 @@ from margrave.planning.limits import FULL_CELLS
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
+from margrave.publish.numbers import DECIMALS, rounded
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.published import Published, used_domain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from margrave.publish.release import Bars, Release
+    from margrave.publish.bars import Bars
+    from margrave.publish.released import Released
 
 ANY = "*"
 """The value of an attribute that a cell does not depend on."""
-DECIMALS = 6
-"""Derived numbers are rounded to so many decimals; the measurements, from which they follow, are whole."""
 
 MEASUREMENTS = "measurements"
 MICRODATA = "microdata"
@@ -69,14 +69,14 @@ def exact_stems(plan: Plan) -> dict[Margin, str]:
     return {margin: stem("exact", index, margin) for index, margin in enumerate(plan.exact)}
 
 
-def parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
+def parts(release: Released) -> Iterator[tuple[str, pa.Table]]:
     """Every part of a bundle that has both a CSV and a Parquet file, by its stem, in canonical order."""
     yield from derived_parts(release)
     if release.publication is not None:
         yield published_part(release, release.publication)
 
 
-def derived_parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
+def derived_parts(release: Released) -> Iterator[tuple[str, pa.Table]]:
     """The parts but for the published table, from which they follow together with the measurements."""
     yield MEASUREMENTS, measurements_part(release)
     for margin, name in exact_stems(release.plan).items():
@@ -88,7 +88,7 @@ def derived_parts(release: Release) -> Iterator[tuple[str, pa.Table]]:
         yield name, table_part(release, margin)
 
 
-def known_cells_part(release: Release) -> pa.Table:
+def known_cells_part(release: Released) -> pa.Table:
     """The single cells that are published without noise, one row each, in words."""
     domain, cells = release.plan.domain, release.plan.cells
     words = [
@@ -99,7 +99,7 @@ def known_cells_part(release: Release) -> pa.Table:
     return _arrow({"cell": np.array(words, dtype=object)}, {"count": counts})
 
 
-def published_part(release: Release, published: Published) -> tuple[str, pa.Table]:
+def published_part(release: Released, published: Published) -> tuple[str, pa.Table]:
     """The published table itself: as records where it is whole, otherwise cell by cell."""
     import pyarrow as pa
 
@@ -209,7 +209,7 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
     return error, rounded(high - count)
 
 
-def table_part(release: Release, margin: Margin) -> pa.Table:
+def table_part(release: Released, margin: Margin) -> pa.Table:
     """A published table: one row a cell, with its error, its interval, and the unbiased estimate beside it."""
     numbers = release.numbers(margin)
     named = {column(name, margin): rounded(numbers[name]) for name in _NUMBERS}
@@ -227,7 +227,7 @@ def cube_rows(domain: Domain, tables: Sequence[tuple[Margin, pa.Table]]) -> Iter
         yield _csv_lines(order)
 
 
-def measurements_part(release: Release) -> pa.Table:
+def measurements_part(release: Released) -> pa.Table:
     """Every noisy whole number: which measurement, which output of it, what it looked at, and the noise it holds."""
     import pyarrow as pa
 
@@ -362,10 +362,3 @@ def _arrow(texts: dict[str, NDArray[Any]], numbers: dict[str, NDArray[Any]]) -> 
     arrays = {name: pa.array(values, pa.string()) for name, values in texts.items()}
     arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in numbers.items()}
     return pa.table(arrays)
-
-
-def rounded(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers as they are; others to a few decimals, and never minus zero."""
-    if values.dtype.kind in "iu":
-        return values.astype(np.int64)
-    return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0, dtype=np.float64)

@@ -20,7 +20,7 @@ from margrave.planning.plan import Plan
 from margrave.publish.bundle.large import Layout, is_large
 from margrave.publish.bundle.manifest import NOT_PRIVATE, composition, software
 from margrave.publish.bundle.parts import table_stems
-from margrave.publish.release import Release
+from margrave.publish.released import Released
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, page, paragraph, section, table
 from margrave.publish.report.public_facts import facts_section
@@ -43,7 +43,7 @@ _LARGE_FILES = [
 ]
 
 
-def report_html(release: Release, created: str | None = None, made_by: str | None = None) -> str:
+def report_html(release: Released, created: str | None = None, made_by: str | None = None) -> str:
     """The page. It follows from the release, the date, and the software that the bundle says it was ``made_by``.
 
     Any other output than today's is another form of it (`margrave.publish.bundle.forms`).
@@ -73,13 +73,13 @@ def report_html(release: Release, created: str | None = None, made_by: str | Non
     return page(title, style, body)
 
 
-def _title(release: Release) -> str:
+def _title(release: Released) -> str:
     names = release.domain.names
     some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return release.plan.spec.title or f"Tables of {some}"
 
 
-def _header(release: Release, title: str, created: str | None) -> str:
+def _header(release: Released, title: str, created: str | None) -> str:
     kind = "Tables under differential privacy" if release.private else "An experiment: not private"
     dated = f" · written {created[:10]}" if created else ""
     lead = (
@@ -90,7 +90,7 @@ def _header(release: Release, title: str, created: str | None) -> str:
     return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
 
 
-def _facts(release: Release) -> str:
+def _facts(release: Released) -> str:
     plan = release.plan
     widest = [row.half_width for row in plan.forecast]
     cells = sum(release.domain.cells(margin) for margin in plan.spec.margins)
@@ -109,7 +109,7 @@ def _span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _meaning(release: Release) -> str:
+def _meaning(release: Released) -> str:
     plan = release.plan
     guarantee = plan.promise
     exact = (
@@ -149,7 +149,7 @@ def _belief(promise: Guarantee) -> str:
     return paragraph(said) + table(("how sure before", *(named for named, _ in columns)), rows)
 
 
-def _tables(release: Release) -> str:
+def _tables(release: Released) -> str:
     margins = release.plan.spec.margins
     files = _files(release.plan)
     inner = [
@@ -177,7 +177,7 @@ def _files(plan: Plan) -> list[str]:
     return [f"{tables.name(tables.part(block))}, as table number {block + 1}" for block in range(last)]
 
 
-def _agreement(release: Release) -> str:
+def _agreement(release: Released) -> str:
     """Published against unbiased counts, where these are not the same."""
     margins = release.plan.spec.margins[:MOST_TABLES]
     shown = [Shown(release, margin) for margin in margins]
@@ -284,7 +284,7 @@ def _measured(plan: Plan) -> str:
     )
 
 
-def _reuse(release: Release, title: str, created: str | None, version: str) -> str:
+def _reuse(release: Released, title: str, created: str | None, version: str) -> str:
     year = f" ({created[:4]})" if created else ""
     cited = (
         f"{title}{year}. Tables with differential privacy, {approximate(release.plan.guarantee)}. "

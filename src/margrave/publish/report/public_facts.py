@@ -15,12 +15,12 @@ from margrave.planning.effect import bounds_of, fact_words, revealed
 from margrave.publish.report.html import details, paragraph, section, table
 
 if TYPE_CHECKING:
-    from margrave.publish.release import Release
+    from margrave.publish.released import Released
 
 _MOST_ROWS = 250
 
 
-def fact_values(release: Release) -> dict[Margin | KnownCell, Array | int]:
+def fact_values(release: Released) -> dict[Margin | KnownCell, Array | int]:
     """The exact counts of every public fact."""
     plan, found = release.plan, dict[Margin | KnownCell, Array | int]()
     domain, encoding = plan.spec.domain, plan.encoding
@@ -37,12 +37,12 @@ def fact_values(release: Release) -> dict[Margin | KnownCell, Array | int]:
     return found
 
 
-def fact_bounds(release: Release) -> CellBounds | None:
+def fact_bounds(release: Released) -> CellBounds | None:
     """The least and the largest count that each cell over the facts' attributes can have, given the facts alone."""
     return bounds_of(release.plan.spec, fact_values(release)) if release.plan.spec.public else None
 
 
-def facts_section(release: Release) -> str:
+def facts_section(release: Released) -> str:
     """The part of the report about public facts; empty without any."""
     plan = release.plan
     if not plan.spec.public:
@@ -62,7 +62,7 @@ def facts_section(release: Release) -> str:
     )
 
 
-def _bounds(release: Release) -> str:
+def _bounds(release: Released) -> str:
     bounds = fact_bounds(release)
     if bounds is None:
         return ""

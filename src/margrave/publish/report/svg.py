@@ -22,7 +22,7 @@ _STRONGEST = 0.6
 
 @dataclass(frozen=True)
 class Bar:
-    """One cell of a table: its values and count in words, the published count, its 95 % interval, and the estimate."""
+    """One cell of a table: its values and count in words, the published count, its interval, and the estimate."""
 
     words: Sequence[str]
     value: str

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.planning.describe import number
-from margrave.publish.bundle.parts import DECIMALS
-from margrave.publish.bundle.parts import rounded as decimals
-from margrave.publish.release import Release
+from margrave.publish.numbers import DECIMALS
+from margrave.publish.numbers import rounded as decimals
+from margrave.publish.released import Released
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, paragraph, table
 from margrave.spec.codebook import Codebook
@@ -32,7 +32,7 @@ _SAME = 1e-6
 class Shown:
     """A published table with its errors, its labels and its unbiased counts, as flat columns."""
 
-    release: Release
+    release: Released
     margin: Margin
 
     @property
@@ -46,6 +46,11 @@ class Shown:
     @property
     def title(self) -> str:
         return " × ".join(map(self.name, range(len(self.margin)))) or "Total"
+
+    @property
+    def percent(self) -> str:
+        """The level of the intervals in words."""
+        return f"{100 * self.release.level:g} %"
 
     @cached_property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -100,7 +105,7 @@ def rounded(value: float, error: float) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def table_section(release: Release, margin: Margin, index: int, file: str) -> str:
+def table_section(release: Released, margin: Margin, index: int, file: str) -> str:
     """A plot of a table, what its readers should know, and its numbers."""
     shown = Shown(release, margin)
     cells = len(shown.columns["count"])
@@ -108,7 +113,7 @@ def table_section(release: Release, margin: Margin, index: int, file: str) -> st
     if grid is not None:
         plot, caption = _heat(shown, grid, f"table-{index}"), _heat_caption(shown, grid)
     else:
-        plot, caption = _bars(shown, f"table-{index}"), _bars_caption(cells)
+        plot, caption = _bars(shown, f"table-{index}"), _bars_caption(shown, cells)
     return (
         f'<article aria-labelledby="name-{index}"><h3 id="name-{index}">{escape(shown.title)}</h3>'
         f"<figure>{plot}<figcaption>{caption}{_misfit(shown)}</figcaption></figure>"
@@ -125,11 +130,11 @@ def _misfit(shown: Shown) -> str:
     return f" Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1."
 
 
-def _bars_caption(cells: int) -> str:
+def _bars_caption(shown: Shown, cells: int) -> str:
     largest = f" The {MOST_BARS} largest of {cells} cells are shown." if cells > MOST_BARS else ""
     return (
-        '<span class="key"></span> published count <span class="key line"></span> where the true count lies with 95 % '
-        f'probability <span class="key round"></span> unbiased estimate.{largest}'
+        '<span class="key"></span> published count <span class="key line"></span> where the true count lies with '
+        f'{shown.percent} probability <span class="key round"></span> unbiased estimate.{largest}'
     )
 
 
@@ -138,7 +143,7 @@ def _heat_caption(shown: Shown, grid: tuple[int, ...]) -> str:
     *down, across = (escape(shown.name(axis)) for axis in grid)
     return (
         f"Down: {', '.join(down)}. Across: {across}. Published counts: the darker, the more. Each lies within about "
-        f"±{number(widest)} of the true count with 95 % probability."
+        f"±{number(widest)} of the true count with {shown.percent} probability."
     )
 
 
@@ -223,7 +228,7 @@ def _numbers(shown: Shown, file: str) -> str:
         for index in range(min(cells, MOST_ROWS))
     ]
     attributes = list(map(shown.name, range(len(shown.margin))))
-    headers = (*attributes, "published", "std. error", "95 % from", "to", "unbiased")
+    headers = (*attributes, "published", "std. error", f"{shown.percent} from", "to", "unbiased")
     more = f"The first {MOST_ROWS} of {cells} cells; all are" if cells > MOST_ROWS else "The same, with all digits, is"
     caption = f"{shown.title}: published counts with their errors"
     return table(headers, rows, texts=len(attributes), caption=caption) + paragraph(f"{more} in {file}.", "note")

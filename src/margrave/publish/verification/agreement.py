@@ -13,7 +13,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.errors import VerificationError
 from margrave.planning.describe import name_of
-from margrave.publish.bundle.parts import DECIMALS
+from margrave.publish.numbers import DECIMALS
 
 _MANY = 10
 """Tables of up to so many attributes are compared on every margin that they could share with another."""

@@ -18,12 +18,13 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.errors import VerificationError
 from margrave.planning.describe import name_of
+from margrave.publish.bars import Bars
 from margrave.publish.bundle.bundle import MANIFEST, REPORT, Bundle, checked, manifest_of
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, parsed
 from margrave.publish.bundle.parts import table_stems
 from margrave.publish.bundle.reading import Files
-from margrave.publish.release import Bars, Release
+from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.reconstruct.bars import too_small
 from margrave.reconstruct.nonnegative.choice import METHODS, TRIMMED
@@ -74,6 +75,8 @@ def check_statements(content: bytes, bundle: Bundle) -> Iterator[NotChecked]:
     expected = manifest_of(_with_total(bundle.release, "forms" in stated), writing)
     if "forms" not in stated:
         _without_forms(expected)
+    if "level" not in stated:
+        del expected["level"]
     other = manifest.forms.words != FORMS.words
     words = False
     for path, found, wanted in _differences(stated, expected, ()):
@@ -105,7 +108,7 @@ def _check_made(manifest: Manifest) -> None:
         raise VerificationError(f"{MANIFEST}: created is not the time at which the release was charged")
 
 
-def _with_total(release: Release, needed: bool) -> Release:
+def _with_total(release: Released, needed: bool) -> Released:
     """The release with some bars for its total, so that nothing is simulated where none are stated."""
     if not release.simulates or () in release.bars:
         return release
@@ -121,7 +124,7 @@ def _without_forms(expected: dict[str, Any]) -> None:
         del expected["published"]["bars"]
 
 
-def _check_methods(release: Release) -> None:
+def _check_methods(release: Released) -> None:
     """What was measured and published is said to be done in a way that there is, and that the spec asks for."""
     published, spec = release.publication, release.plan.spec
     said: list[tuple[str, str, str, tuple[str, ...]]]
@@ -216,19 +219,19 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
         yield NotChecked.of_form("bars", manifest)
 
 
-def _margins(release: Release) -> Iterator[tuple[Margin, Bars]]:
+def _margins(release: Released) -> Iterator[tuple[Margin, Bars]]:
     """The stated bars of each table, and of the total, which may be no table of its own."""
     for margin in dict.fromkeys((*release.plan.spec.margins, ())):
         if margin in release.bars:
             yield margin, release.bars[margin]
 
 
-def _check_least(release: Release, manifest: Manifest) -> None:
+def _check_least(release: Released, manifest: Manifest) -> None:
     assert release.publication is not None
     for margin, (errors, widths) in _margins(release):
         uncertain = (possible_mask(release.plan.spec, margin) & ~release.plan.certain(margin)).ravel()
         counts = np.asarray(release.published(margin), dtype=np.float64).ravel()
-        small = uncertain & too_small(counts, errors, widths, whole=release.publication.whole)
+        small = uncertain & too_small(counts, errors, widths, release.level, whole=release.publication.whole)
         if small.any():
             row = int(small.argmax())
             raise VerificationError(
@@ -237,7 +240,7 @@ def _check_least(release: Release, manifest: Manifest) -> None:
             )
 
 
-def _compare_bars(release: Release, again: Release, manifest: Manifest) -> None:
+def _compare_bars(release: Released, again: Released, manifest: Manifest) -> None:
     for margin, stated in _margins(release):
         for name, found, wanted in zip(("std_error", "half-width"), stated, again.error_bars(margin), strict=True):
             apart = ~(np.abs(found - wanted) <= BAR_LEAST + BAR_SHARE * wanted)
@@ -249,7 +252,7 @@ def _compare_bars(release: Release, again: Release, manifest: Manifest) -> None:
                 )
 
 
-def _bar_place(release: Release, manifest: Manifest, margin: Margin, row: int) -> str:
+def _bar_place(release: Released, manifest: Manifest, margin: Margin, row: int) -> str:
     """Where the bars of a cell are stated."""
     if margin not in release.plan.spec.margins:
         return f"{MANIFEST}: published.bars.total"

@@ -34,7 +34,6 @@ from margrave.publish.bundle.parquet import read_like
 from margrave.publish.bundle.parts import (
     CELLS,
     CUBE,
-    DECIMALS,
     MEASUREMENTS,
     MICRODATA,
     column,
@@ -50,6 +49,7 @@ from margrave.publish.bundle.parts import (
     table_stems,
 )
 from margrave.publish.bundle.reading import Files, opened
+from margrave.publish.numbers import DECIMALS
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.signature import SIGNATURE, PublicKey, signer_of
 from margrave.publish.verification.statements import NotChecked, check_bars, check_report, check_statements

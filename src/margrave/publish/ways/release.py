@@ -41,7 +41,7 @@ class TablesPack:
 
     def read(self, content: Content) -> Release:
         with archived(content) as files:
-            return replace(read_bundle(files).release, stored=content)
+            return replace(Release.of(read_bundle(files).release), stored=content)
 
 
 def check_room(plan: Plan) -> None:
