@@ -35,12 +35,12 @@ import sys
 import margrave as mg
 from margrave.measure import units
 from margrave.measure.sources import files
-from margrave.publish.bundle import large
+from margrave.publish.bundle import layout
 from tests.test_killed import SPEC
 
 # Little is held in memory, and files are small, so that there is much to be killed in.
 units.SPILL_BYTES, files.ROWS = 0, 100
-large.MOST_TABLES, large.PART_ROWS = 0, 1 << 9
+layout.MOST_TABLES, layout.PART_ROWS = 0, 1 << 9
 mg.release(mg.Spec.from_dict(SPEC), sys.argv[1]).save(sys.argv[2])
 """
 

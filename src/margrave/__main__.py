@@ -1,5 +1,5 @@
 """``python -m margrave``."""
 
-from margrave.cli import program
+from margrave.cli.app import program
 
 program()

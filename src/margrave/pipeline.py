@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from margrave.algebra.domain import Margin
 from margrave.crossing import ExactTables, Measured, Members
 from margrave.errors import DataError, RefusedError, UsageError
-from margrave.ledger import Ledger
+from margrave.ledger.ledger import Ledger
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.measure.owners import read_members
@@ -35,10 +35,12 @@ from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
 from margrave.publish.graphs import GraphRelease
-from margrave.publish.release import Release
 from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.published import publishable
 from margrave.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
 
 Progress = Callable[[int, int | None], None]
 

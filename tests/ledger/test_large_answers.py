@@ -18,7 +18,7 @@ from margrave.ledger import verify
 from margrave.ledger.records import Pool, RequestRecord
 from margrave.ledger.stores import store as stores
 from margrave.planning.written import notion_of
-from margrave.publish.bundle import large
+from margrave.publish.bundle import layout
 from margrave.publish.charging import published_in
 from margrave.publish.verification.verify import verify as verify_bundle
 from margrave.publish.ways import release as tables
@@ -119,8 +119,8 @@ SPEC = {
 def release(url, monkeypatch):
     """Makes a charged release in the large layout, with small pieces."""
     monkeypatch.setattr(contents, "CHUNK", 1 << 12)
-    monkeypatch.setattr(large, "MOST_TABLES", 0)
-    monkeypatch.setattr(large, "PART_ROWS", 1 << 11)
+    monkeypatch.setattr(layout, "MOST_TABLES", 0)
+    monkeypatch.setattr(layout, "PART_ROWS", 1 << 11)
     plan = mg.plan(mg.Spec.from_dict(SPEC))
     rng = np.random.default_rng(1)
     data = pd.DataFrame({name: rng.integers(0, 6, 500) for name in SPEC["attributes"]})

@@ -313,7 +313,7 @@ def test_overlapping_entries_unpack_to_no_more_than_they_announce(folder, tmp_pa
 
 def test_parts_of_a_large_release_that_hold_everything_are_refused(folder):
     from margrave.planning.planner import make_plan
-    from margrave.publish.bundle.large import PART_ROWS, Layout
+    from margrave.publish.bundle.layout import PART_ROWS, Layout
     from margrave.spec.spec import Spec
 
     spec = {

@@ -9,7 +9,7 @@ from margrave import pipeline
 from margrave.errors import VerificationError
 from margrave.files.content import AnswerFile, reader_of, size_of
 from margrave.noise import Generator
-from margrave.publish.bundle import large
+from margrave.publish.bundle import layout
 from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
 
 QUESTION, OTHER = "1" * 64, "2" * 64
@@ -34,9 +34,9 @@ def measured(plan, rows):
     return pipeline.run.measure(plan, pd.DataFrame(data), Generator.system(), None)
 
 
-@pytest.mark.parametrize("most", [large.MOST_ROWS, 0])
+@pytest.mark.parametrize("most", [layout.MOST_ROWS, 0])
 def test_noisy_answers_come_back_as_they_were_drawn(plan, monkeypatch, most):
-    monkeypatch.setattr(large, "MOST_ROWS", most)
+    monkeypatch.setattr(layout, "MOST_ROWS", most)
     assert plan.exact and plan.cells
     drawn = measured(plan, 50)
     content = pack(plan, QUESTION, drawn)

@@ -7,7 +7,8 @@ import pytest
 
 import margrave as mg
 from margrave.publish.bundle.forms import FORMS, Forms
-from margrave.publish.bundle.manifest import composition, guarantee_json
+from margrave.publish.bundle.manifest import guarantee_json
+from margrave.publish.bundle.words import composition
 from margrave.publish.report.page import report_html
 from tests.publish.test_every_field import FACTS, LEDGER
 from tests.shapes import frame_of

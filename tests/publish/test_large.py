@@ -17,8 +17,8 @@ from margrave.crossing import Answer, Measured
 from margrave.errors import BundleError, VerificationError
 from margrave.noise import Generator
 from margrave.planning.planner import make_plan
-from margrave.publish.bundle import large, stored
-from margrave.publish.bundle.large import Layout, Parts, is_large
+from margrave.publish.bundle import large, layout, stored
+from margrave.publish.bundle.layout import Layout, Parts, is_large
 from margrave.publish.release import Release
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.verify import verify
@@ -31,8 +31,8 @@ from .test_bundle import contents, listing, same
 @pytest.fixture
 def small_parts(monkeypatch):
     """Every release is a large one, with a new file after each 6 rows."""
-    monkeypatch.setattr(large, "MOST_TABLES", 0)
-    monkeypatch.setattr(large, "PART_ROWS", 6)
+    monkeypatch.setattr(layout, "MOST_TABLES", 0)
+    monkeypatch.setattr(layout, "PART_ROWS", 6)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_large_release_is_loaded_exactly_and_verified(out, small_parts, tmp_pa
 def test_large_and_small_bundles_hold_the_same(releases, tmp_path, monkeypatch):
     out = releases["laplace"]
     small = out.save(tmp_path / "small")
-    monkeypatch.setattr(large, "MOST_TABLES", 0)
+    monkeypatch.setattr(layout, "MOST_TABLES", 0)
     numbers = out.save(tmp_path / "large")
     connection = duckdb.connect()
     for index, margin in enumerate(out.plan.spec.margins):
@@ -103,14 +103,14 @@ def test_which_releases_are_large(releases, monkeypatch):
     assert not is_large(plan)
     numbers = sum(one.query.outputs(plan.domain) for one in plan.measurements)
     cells = sum(map(plan.spec.domain.cells, plan.spec.margins))
-    monkeypatch.setattr(large, "MOST_ROWS", numbers + cells)
+    monkeypatch.setattr(layout, "MOST_ROWS", numbers + cells)
     assert not is_large(plan)
-    monkeypatch.setattr(large, "MOST_ROWS", numbers + cells - 1)
+    monkeypatch.setattr(layout, "MOST_ROWS", numbers + cells - 1)
     assert is_large(plan)
 
 
 def test_no_block_is_spread_over_two_files(monkeypatch):
-    monkeypatch.setattr(large, "PART_ROWS", 10)
+    monkeypatch.setattr(layout, "PART_ROWS", 10)
     parts = Parts.of("tables", [4, 4, 4, 30, 1, 9, 2])
     assert [list(parts.blocks(part)) for part in range(len(parts))] == [[0, 1, 2], [3], [4, 5], [6]]
     assert [parts.part(block) for block in range(7)] == [0, 0, 0, 1, 2, 2, 3]
@@ -133,7 +133,7 @@ def test_impossible_layouts_are_refused(releases, starts):
 def test_what_is_read_is_bounded(monkeypatch, tmp_path):
     """Tables of a loaded release are rebuilt from a few files at a time, whatever the size of the bundle."""
     out = noise(20, 6, 3)
-    monkeypatch.setattr(large, "PART_ROWS", 1 << 14)
+    monkeypatch.setattr(layout, "PART_ROWS", 1 << 14)
     place = out.save(tmp_path / "out")
     assert len(list((place / "tables").iterdir())) >= 4 * stored.KEPT
     loaded = mg.Release.load(place)
@@ -153,8 +153,8 @@ def test_what_is_read_is_bounded(monkeypatch, tmp_path):
 def test_what_is_written_is_bounded(monkeypatch, tmp_path):
     out = noise(18, 8, 3)
     total = sum(map(out.domain.cells, out.plan.spec.margins))
-    monkeypatch.setattr(large, "MOST_TABLES", 0)
-    monkeypatch.setattr(large, "PART_ROWS", 1 << 12)
+    monkeypatch.setattr(layout, "MOST_TABLES", 0)
+    monkeypatch.setattr(layout, "PART_ROWS", 1 << 12)
     out.plan.forecast  # noqa: B018 - computed before memory is watched, as it grows with tables and not with cells
     tracemalloc.start()
     names = [name for name, _ in large.large_parts(out)]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import margrave as mg
 from margrave.cli.app import app
 from margrave.errors import VerificationError
-from margrave.publish.bundle import large
+from margrave.publish.bundle import layout
 from margrave.publish.bundle.bundle import bundle_files
 from margrave.publish.bundle.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
@@ -140,8 +140,8 @@ def test_another_seed_of_error_bars_is_found_when_they_are_simulated_again(folde
 
 
 def test_large_bundles_are_found_to_say_what_follows(out, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "MOST_TABLES", 0)
-    monkeypatch.setattr(large, "PART_ROWS", 8)
+    monkeypatch.setattr(layout, "MOST_TABLES", 0)
+    monkeypatch.setattr(layout, "PART_ROWS", 8)
     assert verify(out.save(tmp_path / "out.zip"), bars=True).not_checked == ()
 
 

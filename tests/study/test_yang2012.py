@@ -20,13 +20,14 @@ from margrave.algebra.table import Table
 from margrave.cli.app import app
 from margrave.errors import UsageError
 from margrave.study.yang2012 import contenders, figures, journal, reproduce
-from margrave.study.yang2012.contenders import CONTENDERS, RIVALS, outcome, planned
+from margrave.study.yang2012.contenders import outcome, planned
+from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import FEW, FINE, GRID, NAME, OTHER, Journal, Settings
 from margrave.study.yang2012.page import HEADINGS, READINGS
 from margrave.study.yang2012.printed import comparison
-from margrave.study.yang2012.runs import Task, measure, work
-from margrave.study.yang2012.subjects import TABLES, subject
-from margrave.study.yang2012.summary import CRITERIA_TEXT, MEASURES, Summary
+from margrave.study.yang2012.runs import measure, work
+from margrave.study.yang2012.subjects import subject
+from margrave.study.yang2012.summary import MEASURES, Summary
 
 TINY = Settings((Fraction(1, 2), Fraction(1)), 2)
 ROW = {"size": 70, "largest": 7.0, "mean": 5.0, "g2": 20.0, "p_value": 0.5, "l1": 0.1, "l2": 0.1, "bound": 1.0}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, groupby
+from typing import TYPE_CHECKING
 
-from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
+
+if TYPE_CHECKING:
+    from margrave.algebra.domain import Domain, Margin
 
 STAR = "*"
 """Stands for 'all values' in a cell of the data cube."""

@@ -15,7 +15,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record, replaced_record
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
-from margrave.noise import Noise
+from margrave.noise.family import Noise
 
 MOST_CHANGED = 16
 """Up to this many attributes, the cost of replacing a record is the maximum over all sets of changed attributes."""

@@ -69,7 +69,7 @@ def averaging(
 
 
 def _line(counts: int, one: Contender) -> list[str]:
-    from margrave.planning.describe import number
+    from margrave.algebra.words import number
 
     found = (number(float(one.epsilon)), number(one.rmse), number(one.predicted), f"{100 * one.found:.0f} %")
     return [str(counts), *found]

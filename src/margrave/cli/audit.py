@@ -44,7 +44,7 @@ def audit(
 
 
 def _show(found: Audit) -> None:
-    from margrave.planning.describe import number
+    from margrave.algebra.words import number
 
     heading(f"Audit of {found.what}")
     rows = [
@@ -60,8 +60,8 @@ def _show(found: Audit) -> None:
 
 def _bugs(settings: Settings, as_json: bool) -> None:
     """The known bugs, and whether the auditor finds each."""
+    from margrave.algebra.words import number
     from margrave.errors import VerificationError
-    from margrave.planning.describe import number
     from margrave.study.audit.registry import seeded_bugs
 
     with progress("Looking for known bugs"):

@@ -56,8 +56,8 @@ def plan(
 
 
 def _sweep(plans: Iterable[Plan], as_json: bool) -> None:
+    from margrave.algebra.words import number
     from margrave.budget.units import amount, exact_text
-    from margrave.planning.describe import number
 
     rows: list[dict[str, Any]] = []
     unit = "ε"

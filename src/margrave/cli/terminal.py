@@ -75,7 +75,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: st
 
 def print_frame(frame: pd.DataFrame, title: str | None = None) -> None:
     """A data frame as a table: attributes as they are, counts and errors in few digits."""
-    from margrave.planning.describe import number
+    from margrave.algebra.words import number
 
     def text(value: Any) -> str:
         return number(value) if isinstance(value, float) else str(value)

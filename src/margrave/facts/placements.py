@@ -13,19 +13,22 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record
-from margrave.budget.events import Measurement
 from margrave.facts.columns import Classes, TooLarge, classes_of, connected, part_of
 from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime
 from margrave.facts.moves.kernel import Integers
 from margrave.facts.moves.notions import Notion, select
+
+if TYPE_CHECKING:
+    from margrave.budget.events import Measurement
 
 MOST_PLACED = 1 << 14
 """Ways to put the records of one move; of more, each query is priced at its own worst."""

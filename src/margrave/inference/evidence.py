@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,10 @@ from margrave.algebra.query import Query
 from margrave.errors import RefusedError
 from margrave.models.model import LARGEST_MATRIX, Floats, Mask
 from margrave.planning.plan import Plan
-from margrave.publish.released import Released
 from margrave.spec.spec import possible_mask
+
+if TYPE_CHECKING:
+    from margrave.publish.released import Released
 
 EXACT = 1e-4
 """The least variance of an output. Exact numbers get it too: a standard error of 0.01 of a record."""

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from margrave.errors import VerificationError
 from margrave.files.content import digest_of
 from margrave.ledger.earlier import drawn_answers
-from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord, Tip, View
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import requests
 from margrave.ledger.stores.store import Session
-from margrave.ledger.values import Head
+from margrave.ledger.values import ChargedBundle, Head
 
-
-@dataclass(frozen=True)
-class ChargedBundle:
-    """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity.
-
-    ``signer`` is the public key, in hexadecimal digits, with which it is signed, if it is.
-    """
-
-    place: str
-    head: Head
-    release: str
-    signer: str | None = None
+if TYPE_CHECKING:
+    from margrave.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

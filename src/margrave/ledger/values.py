@@ -200,3 +200,16 @@ class Charge:
     time: str
     content: Content | None = field(default=None, repr=False)
     drawn: Content | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class ChargedBundle:
+    """What a bundle says of its charge: where it was found, the ledger's head then, and the release's identity.
+
+    ``signer`` is the public key, in hexadecimal digits, with which it is signed, if it is.
+    """
+
+    place: str
+    head: Head
+    release: str
+    signer: str | None = None

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from margrave.noise.generator import Generator, Octets
+if TYPE_CHECKING:
+    from margrave.noise.generator import Generator, Octets
 
 Flags = npt.NDArray[np.bool_]
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from margrave.errors import RefusedError, UsageError
-from margrave.noise.generator import Generator, Integers
+
+if TYPE_CHECKING:
+    from margrave.noise.generator import Generator, Integers
 
 Floats = npt.NDArray[np.float64]
 

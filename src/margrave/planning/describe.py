@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from margrave.algebra.domain import Margin
+from margrave.algebra.words import name_of as name_of
+from margrave.algebra.words import number as number
 from margrave.planning.asked import Sheet
-from margrave.planning.effect import fact_words
 from margrave.planning.guarantee import approximate
 
 if TYPE_CHECKING:
@@ -18,11 +18,6 @@ Rows = list[tuple[str, ...]]
 
 MEASUREMENT_HEADERS = ("measured", "seen as", "numbers", "noise", "std. dev.")
 FORECAST_HEADERS = ("table", "cells", "std. error", "95 % within", "all cells within", "expected L1")
-
-
-def name_of(margin: Margin) -> str:
-    """A margin for people: ``smoke, age``, or ``total``."""
-    return ", ".join(margin) or "total"
 
 
 def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
@@ -54,15 +49,6 @@ def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
 
 def _shortened(rows: Rows, left: int, what: str) -> Rows:
     return [*rows, (f"… and {left} more {what}",)] if left > 0 else rows
-
-
-def number(value: float) -> str:
-    """Three significant digits, without an exponent for numbers that people meet in tables."""
-    if value == 0:
-        return "0"
-    # The last bits differ between processors: without them, a tie is rounded to the same side everywhere.
-    value = round(value, 6) if abs(value) >= 1000 else float(f"{value:.9g}")
-    return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e15 else f"{value:.0f}"
 
 
 def plain_table(headers: Sequence[str], rows: Rows) -> str:
@@ -108,7 +94,7 @@ def describe(plan: Plan, most: int = 30) -> str:
         plain_table(MEASUREMENT_HEADERS, measurement_rows(plan, most)),
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *plan.promise.words(),
-        *fact_words(plan),
+        *plan.said_of_facts,
         *(f"Warning: {warning}." for warning in plan.warnings),
     ]
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
@@ -116,7 +102,7 @@ def describe(plan: Plan, most: int = 30) -> str:
 
 def describe_html(plan: Plan, most: int = 12) -> str:
     """The plan for a notebook."""
-    words = [*plan.promise.words(), *fact_words(plan), *(f"Warning: {text}." for text in plan.warnings)]
+    words = [*plan.promise.words(), *plan.said_of_facts, *(f"Warning: {text}." for text in plan.warnings)]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
         f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"

@@ -38,7 +38,7 @@ from margrave.planning import prediction
 from margrave.planning.accuracy import LEVEL, Accuracy, TableForecast, forecast
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import describe, describe_html, sheets
-from margrave.planning.effect import revealed
+from margrave.planning.effect import fact_words, revealed
 from margrave.planning.guarantee import Guarantee
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
@@ -149,6 +149,11 @@ class Plan:
         named = str(facts) if facts else ""
         return Guarantee(self.guarantee, self.protection, named, self.spec.induced, facts.implies(()))
 
+    @property
+    def said_of_facts(self) -> tuple[str, ...]:
+        """What the public facts cost and save, in words."""
+        return fact_words(self)
+
     @cached_property
     def accuracy(self) -> Accuracy:
         return Accuracy(self.domain, self.measurements, self.exact, self.cells)
@@ -176,16 +181,24 @@ class Plan:
         return plain.decode(margin, found)
 
     @cached_property
+    def _forecasts(self) -> dict[float, tuple[TableForecast, ...]]:
+        """Forecasts that were made already, by their level."""
+        return {}
+
+    @property
     def forecast(self) -> tuple[TableForecast, ...]:
         """What to expect of each wanted table, with half-widths at the usual level."""
         return self.forecast_at(LEVEL)
 
     def forecast_at(self, level: float) -> tuple[TableForecast, ...]:
         """What to expect of each wanted table, with half-widths at the given level."""
-        alike = [margin for margin in self.spec.margins if self.alike(margin)]
-        rows = forecast(self.accuracy, [self.measured_margin(margin) for margin in alike], level)
-        found = {margin: replace(row, margin=margin) for margin, row in zip(alike, rows, strict=True)}
-        return tuple(found.get(margin) or self._cell_forecast(margin, level) for margin in self.spec.margins)
+        if level not in self._forecasts:
+            alike = [margin for margin in self.spec.margins if self.alike(margin)]
+            rows = forecast(self.accuracy, [self.measured_margin(margin) for margin in alike], level)
+            found = {margin: replace(row, margin=margin) for margin, row in zip(alike, rows, strict=True)}
+            every = (found.get(margin) or self._cell_forecast(margin, level) for margin in self.spec.margins)
+            self._forecasts[level] = tuple(every)
+        return self._forecasts[level]
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.crossing import Measured
-from margrave.noise import Generator
-from margrave.planning.plan import Plan
+from margrave.noise.generator import Generator
 from margrave.reconstruct.bars import Simulated, replicates, simulate
 from margrave.reconstruct.published import Published, digest
 from margrave.reconstruct.unbiased import Fit
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The standard error and the half-width of the interval, for each cell of a table."""

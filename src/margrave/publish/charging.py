@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content
-from margrave.ledger import Charge, Head, Ledger, Request
-from margrave.ledger.check import ChargedBundle
+from margrave.ledger.values import Charge, ChargedBundle, Head, Request
 from margrave.planning.asked import Asked
-from margrave.publish.bundle.bundle import MANIFEST, manifest_content
 from margrave.publish.bundle.manifest import ledger_section
-from margrave.publish.bundle.reading import opened
+from margrave.publish.bundle.reading import manifest_content, opened
+from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.verification.signature import signer_of
+
+if TYPE_CHECKING:
+    from margrave.ledger.ledger import Ledger
 
 A = TypeVar("A", bound=Asked, contravariant=True)
 M = TypeVar("M")

@@ -18,8 +18,9 @@ from margrave.files.writing import File, write_files
 from margrave.planning.graphs.degrees import KnownDegrees
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
-from margrave.publish.bundle.manifest import COMPOSITION, NOT_PRIVATE, Checksum, software
+from margrave.publish.bundle.manifest import Checksum
 from margrave.publish.bundle.parts import csv_bytes
+from margrave.publish.bundle.words import COMPOSITION, NOT_PRIVATE, software
 from margrave.publish.numbers import DECIMALS
 from margrave.reconstruct.graphs import NearestGraph, block_estimates, nearest_graph
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import UsageError
-from margrave.noise import Generator
-from margrave.reconstruct.published import Published
+from margrave.noise.generator import Generator
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from margrave.reconstruct.published import Published
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, html_table
 from margrave.planning.guarantee import approximate
-from margrave.publish.bundle.manifest import NOT_PRIVATE
+from margrave.publish.bundle.words import NOT_PRIVATE
 
 if TYPE_CHECKING:
     from margrave.publish.released import Released

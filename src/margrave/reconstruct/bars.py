@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,11 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
-from margrave.planning.plan import Plan
 from margrave.reconstruct.published import Published, publish
 from margrave.reconstruct.unbiased import Fit
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int | None], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from margrave.noise import Generator
+from margrave.noise.generator import Generator
 from margrave.reconstruct.estimates import Floats
 
 

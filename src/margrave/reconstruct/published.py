@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from margrave.errors import RefusedError
 from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
 from margrave.noise import DiscreteLaplace
 from margrave.planning.limits import FULL_CELLS
-from margrave.planning.plan import Plan
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep, keepable
 from margrave.reconstruct.held import Counts, FullTable, Held, Records
@@ -34,6 +34,9 @@ from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
 from margrave.reconstruct.wide import METHODS, is_wide_plan, wide_table
 from margrave.spec.spec import Spec, possible_mask
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
 
 Progress = Callable[[float], None]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.planning.plan import Plan
 from margrave.reconstruct.estimates import Floats, Possible, Progress, independent
 from margrave.reconstruct.nonnegative.choice import NonNegative
 from margrave.reconstruct.nonnegative.least_squares import solve
@@ -21,6 +21,9 @@ from margrave.reconstruct.nonnegative.sparse import posterior_mean
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.unbiased import Fit
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
 
 METHODS = ("auto", "least-squares")
 _STEP = 0.2

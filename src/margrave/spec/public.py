@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
 from margrave.errors import SpecError
-from margrave.spec.attributes import Names
 from margrave.spec.document import public_text
 from margrave.spec.reader import Node, canonical, words
 from margrave.spec.workload import PublicFact
+
+if TYPE_CHECKING:
+    from margrave.spec.attributes import Names
 
 KEYS = ("of", "cell", "count", "counts", "file", "column")
 MOST_GIVEN = 1 << 20

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from margrave.algebra.domain import Domain
+if TYPE_CHECKING:
+    from margrave.algebra.domain import Domain
 
 _FORMULA = re.compile(r"[=@\uff1d\uff20\t\r]|[+\-\uff0b\uff0d].*[^\W\d_]|[+\-\uff0b\uff0d].*[(!|]", re.DOTALL)
 """What spreadsheets take for the beginning of a formula. A sign before a number, as in -5 or -10-0, begins none."""

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
-from margrave.spec.codebook import Codebook
+
+if TYPE_CHECKING:
+    from margrave.spec.codebook import Codebook
 
 Pattern = Mapping[str, frozenset[str]]
 """The cells that have, for each attribute named, one of the values given; attributes not named are free."""

@@ -9,8 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from margrave.algebra.words import number
 from margrave.files.writing import File, write_files
-from margrave.planning.describe import number
 from margrave.publish.report.html import page, paragraph, section, table
 from margrave.study.evaluate import Evaluation, Risk, TableError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import margrave as mg
 from margrave.budget.units import ZCDP, exact_number
-from margrave.publish.bundle import large
+from margrave.publish.bundle import layout
 from margrave.publish.bundle.manifest import VERSION
 from margrave.spec.spec import Spec
 
@@ -29,7 +29,7 @@ def make(name: str, spec: Spec) -> None:
 
 
 if __name__ == "__main__":
-    large.MOST_TABLES, large.PART_ROWS = 0, 16
+    layout.MOST_TABLES, layout.PART_ROWS = 0, 16
     fungus = Spec.load(mg.examples.path("fungus"))
     make(f"v{VERSION}-laplace", dataclasses.replace(fungus, strategy="margins"))
     make(f"v{VERSION}-gauss.zip", dataclasses.replace(fungus, strategy="residual", budget=ZCDP(exact_number("0.5"))))

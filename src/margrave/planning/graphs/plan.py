@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from margrave.algebra.words import number
 from margrave.budget.units import ZCDP, PureDP, exact_text
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.asked import Sheet
-from margrave.planning.describe import number
 from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.graphs.written import events_json, facts_json, graph_notion, question_of

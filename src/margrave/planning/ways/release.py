@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from margrave.algebra.words import number
 from margrave.ledger.values import Notion
 from margrave.planning.checks import check_spec
-from margrave.planning.describe import number
 from margrave.planning.effect import fact_words, price_factor
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts

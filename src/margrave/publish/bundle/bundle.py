@@ -20,12 +20,13 @@ from margrave.algebra.domain import Margin
 from margrave.crossing import Answer, Measured
 from margrave.errors import BundleError, UsageError
 from margrave.facts.declared import Codes
-from margrave.files.untrusted import MOST_BYTES, MOST_MANIFEST, MOST_PACKED, MOST_REPORT, MOST_SPARE
+from margrave.files.untrusted import MOST_BYTES, MOST_REPORT
 from margrave.files.writing import File, is_archive, write_file, write_files
 from margrave.publish.bars import Bars
 from margrave.publish.bundle.forms import FORMS
-from margrave.publish.bundle.large import Layout, is_large, large_parts
-from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed, software
+from margrave.publish.bundle.large import large_parts
+from margrave.publish.bundle.layout import Layout, is_large
+from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed
 from margrave.publish.bundle.origin import bars_json, read_origin
 from margrave.publish.bundle.parts import (
     CELLS,
@@ -44,14 +45,12 @@ from margrave.publish.bundle.parts import (
     read_published,
     table_stems,
 )
-from margrave.publish.bundle.reading import Files, archived, opened, safe_name
+from margrave.publish.bundle.reading import Files, archived, manifest_content, opened, safe_name
 from margrave.publish.bundle.stored import Read, stored_answers, stored_bars, stored_exact
+from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.signature import SigningKey, signed
-
-MANIFEST = "release.json"
-REPORT = "report.html"
 
 Progress = Callable[[int, int | None], None]
 
@@ -208,11 +207,6 @@ def _large_numbers(manifest: Manifest, read: Read) -> Numbers:
     assert layout is not None
     bars = {} if manifest.published is None else stored_bars(plan, layout, read)
     return stored_answers(plan, layout, read), stored_exact(plan, layout, read), bars
-
-
-def manifest_content(files: Files) -> bytes:
-    """The content of `release.json`, unless it was packed so tightly that no honest one could be."""
-    return files.read(MANIFEST, min(MOST_MANIFEST, MOST_SPARE + MOST_PACKED * files.packed(MANIFEST)))
 
 
 def checked(files: Files, manifest: Manifest, name: str) -> bytes:

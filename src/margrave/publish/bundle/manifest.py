@@ -21,18 +21,13 @@ from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.json_text import parse
-from margrave.publish.bundle.large import MOST_ROWS, Layout
+from margrave.publish.bundle.layout import MOST_ROWS, Layout
+from margrave.publish.bundle.words import NOT_PRIVATE, composition
 from margrave.spec.spec import Spec
-from margrave.version import __version__
 
 FORMAT = "margrave-release"
 VERSION = 2
 """The newest version of the format: that of large releases. All others are written in version 1."""
-NOT_PRIVATE = (
-    "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
-    "again and see the exact counts. Use it for experiments only; never publish it."
-)
-COMPOSITION = "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
 MOST_CELLS = 1 << 28
 _NAME = "release.json"
 
@@ -86,11 +81,6 @@ class Manifest:
         texts = (text for one in plan.spec.domain for text in (one.name, *one.values))
         width = 32 + 2 * max(len(text.encode()) for text in texts)
         return min(MOST_SPARE + rows * (len(plan.spec.domain) + 8) * width, MOST_BYTES)
-
-
-def software() -> str:
-    """The Margrave that runs, as bundles name it."""
-    return f"margrave {__version__}"
 
 
 @dataclass(frozen=True)
@@ -226,16 +216,6 @@ def _is(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError
     return value
-
-
-def composition(ledger: Mapping[str, Any] | None) -> str:
-    """What is known of other releases from the same data."""
-    if ledger is None:
-        return COMPOSITION
-    return (
-        f"Tracked: this release is part of what the ledger {ledger['id']} counts for the data set {ledger['dataset']}, "
-        f"charged by entry {ledger['entry']}. Its public statement says what all of it costs together."
-    )
 
 
 def _ledger(value: Any) -> Mapping[str, Any] | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from margrave.errors import BundleError
 from margrave.publish.bars import Bars, Origin
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.released import Released
 from margrave.reconstruct.bars import replicates
+
+if TYPE_CHECKING:
+    from margrave.publish.released import Released
 
 _SEED = re.compile(r"[0-9a-f]{32,64}")
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
+from margrave.algebra.words import name_of
 from margrave.errors import BundleError, MargraveError
 from margrave.files.untrusted import MOST_HELD
-from margrave.planning.describe import name_of
 from margrave.planning.limits import FULL_CELLS
-from margrave.planning.plan import Plan
 from margrave.publish.bundle.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, rounded
@@ -29,6 +28,7 @@ from margrave.reconstruct.published import Published, used_domain
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from margrave.planning.plan import Plan
     from margrave.publish.bars import Bars
     from margrave.publish.released import Released
 

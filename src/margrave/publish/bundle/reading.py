@@ -17,7 +17,16 @@ from typing import IO, Protocol
 
 from margrave.errors import BundleError
 from margrave.files.content import AnswerFile, Content
-from margrave.files.untrusted import CHUNK, MOST_BYTES, MOST_DIRECTORY, MOST_FILES
+from margrave.files.untrusted import (
+    CHUNK,
+    MOST_BYTES,
+    MOST_DIRECTORY,
+    MOST_FILES,
+    MOST_MANIFEST,
+    MOST_PACKED,
+    MOST_SPARE,
+)
+from margrave.publish.bundle.words import MANIFEST
 
 _NAME = re.compile(r"(?:[a-z]+/)?[a-z0-9][a-z0-9-]*\.[a-z]+")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError, OverflowError)
@@ -86,6 +95,11 @@ def archived(content: Content) -> Iterator[Files]:
         raise BundleError("the archive of a release is damaged") from None
     with archive:
         yield _Archive(archive, _archive_names(archive), content)
+
+
+def manifest_content(files: Files) -> bytes:
+    """The content of `release.json`, unless it was packed so tightly that no honest one could be."""
+    return files.read(MANIFEST, min(MOST_MANIFEST, MOST_SPARE + MOST_PACKED * files.packed(MANIFEST)))
 
 
 def safe_name(name: str) -> bool:

@@ -8,7 +8,7 @@ from margrave.algebra.domain import Margin
 from margrave.errors import RefusedError
 from margrave.files.untrusted import MOST_MANIFEST
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.bundle import MANIFEST
+from margrave.publish.bundle.words import MANIFEST
 
 _PER_NAME, _PER_ITEM, _FIXED = 12, 500, 20_000
 """Bytes around a name in a list, of an event or a table beside its names, and those that are always there."""

@@ -14,7 +14,7 @@ from margrave.algebra.domain import Margin
 from margrave.crossing import Answer
 from margrave.errors import BundleError
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.large import Layout, Parts
+from margrave.publish.bundle.layout import Layout, Parts
 from margrave.publish.bundle.parquet import read_parquet
 
 if TYPE_CHECKING:

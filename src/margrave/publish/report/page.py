@@ -7,24 +7,28 @@ from fractions import Fraction
 from html import escape
 from importlib.resources import files
 from math import isfinite, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrave.algebra.domain import Margin
+from margrave.algebra.words import name_of, number
 from margrave.budget.units import amount
 from margrave.errors import RefusedError
 from margrave.planning.belief import SUSPICIONS, Bound, exception, percent
-from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows, name_of, number
+from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows
 from margrave.planning.guarantee import Guarantee, approximate
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.large import Layout, is_large
-from margrave.publish.bundle.manifest import NOT_PRIVATE, composition, software
+from margrave.publish.bundle.layout import Layout, is_large
 from margrave.publish.bundle.parts import table_stems
-from margrave.publish.released import Released
+from margrave.publish.bundle.words import NOT_PRIVATE, composition, software
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, page, paragraph, section, table
 from margrave.publish.report.public_facts import facts_section
 from margrave.publish.report.tables import Shown, table_section
+
+if TYPE_CHECKING:
+    from margrave.publish.released import Released
 
 MOST_TABLES = 24
 _MOST_LISTED = 500

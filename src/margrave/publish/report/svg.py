@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
-from margrave.planning.describe import number
+from margrave.algebra.words import number
 
 _ROW = 44
 _LABEL = 42

@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
-from margrave.planning.describe import number
+from margrave.algebra.words import number
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.numbers import rounded as decimals
-from margrave.publish.released import Released
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, paragraph, table
 from margrave.spec.codebook import Codebook
+
+if TYPE_CHECKING:
+    from margrave.publish.released import Released
 
 MOST_BARS = 32
 MOST_ROWS = 250

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
+from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
-from margrave.planning.describe import name_of
 from margrave.publish.numbers import DECIMALS
 
 _MANY = 10

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from margrave.algebra.domain import Margin
+from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
-from margrave.planning.describe import name_of
 from margrave.publish.bars import Bars
-from margrave.publish.bundle.bundle import MANIFEST, REPORT, Bundle, checked, manifest_of
+from margrave.publish.bundle.bundle import Bundle, checked, manifest_of
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, parsed
 from margrave.publish.bundle.parts import table_stems
 from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.reconstruct.bars import too_small

@@ -16,12 +16,11 @@ from margrave.budget.units import Budget, budget_from_dict
 from margrave.errors import BundleError, MargraveError, VerificationError
 from margrave.planning.checks import check_plan
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.bundle import MANIFEST, REPORT, Bundle, check_file, checked, manifest_content, read_bundle
+from margrave.publish.bundle.bundle import Bundle, check_file, checked, read_bundle
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.large import (
     CONTENTS,
     VALUES,
-    Layout,
     alike,
     contents_part,
     exact_part,
@@ -29,6 +28,7 @@ from margrave.publish.bundle.large import (
     tables_part,
     values_part,
 )
+from margrave.publish.bundle.layout import Layout
 from margrave.publish.bundle.manifest import Checksum, check_version, guarantee_json
 from margrave.publish.bundle.parquet import read_like
 from margrave.publish.bundle.parts import (
@@ -48,7 +48,8 @@ from margrave.publish.bundle.parts import (
     read_microdata,
     table_stems,
 )
-from margrave.publish.bundle.reading import Files, opened
+from margrave.publish.bundle.reading import Files, manifest_content, opened
+from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.signature import SIGNATURE, PublicKey, signer_of

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrave.errors import UsageError
-from margrave.publish.charging import Pack
+
+if TYPE_CHECKING:
+    from margrave.publish.charging import Pack
 
 
 @dataclass(frozen=True)

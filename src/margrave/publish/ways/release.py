@@ -16,10 +16,12 @@ from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.bundle import MANIFEST, bundle_files, read_bundle
+from margrave.publish.bundle.bundle import bundle_files, read_bundle
 from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
-from margrave.publish.bundle.large import bundle_bytes, is_large
+from margrave.publish.bundle.large import bundle_bytes
+from margrave.publish.bundle.layout import is_large
 from margrave.publish.bundle.reading import archived
+from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
 from margrave.publish.ways.registry import BundleWay, register
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +11,13 @@ from margrave.algebra.domain import Domain
 from margrave.errors import RefusedError
 from margrave.noise import Generator
 from margrave.planning.limits import LISTED_ATTRIBUTES, RECORD_READS
-from margrave.planning.plan import Plan
 from margrave.planning.prediction import record_reads
 from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
+
+if TYPE_CHECKING:
+    from margrave.planning.plan import Plan
 
 _TRIED = 64
 

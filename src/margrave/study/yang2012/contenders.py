@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import sqrt
+from typing import TYPE_CHECKING
 
 from margrave import pipeline
 from margrave.algebra.domain import Margin
@@ -33,23 +34,16 @@ from margrave.budget.units import PureDP, amount
 from margrave.errors import UsageError
 from margrave.planning.plan import Plan
 from margrave.planning.planner import Choice, best_plan, candidates
-from margrave.publish.release import Release
 from margrave.reconstruct.estimates import Estimates, Floats
 from margrave.reconstruct.nonnegative.linear_program import linear_program
 from margrave.reconstruct.whole import whole
 from margrave.spec.choices import Strategy
 from margrave.spec.spec import Spec
+from margrave.study.yang2012.grid import TITLES
 from margrave.study.yang2012.subjects import Subject, subject
 
-TITLES = {
-    "printed": "Yang et al., as printed",
-    "corrected": "Yang et al., corrected",
-    "barak": "Barak et al.",
-    "margrave": "Margrave",
-}
-CONTENDERS = tuple(TITLES)
-RIVALS = ("printed", "corrected", "barak")
-"""The contenders that Margrave is compared with: those that solve a linear program."""
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
 
 
 @dataclass(frozen=True, eq=False)

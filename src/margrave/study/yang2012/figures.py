@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,9 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from PIL import Image
 
-from margrave.study.yang2012.contenders import CONTENDERS, RIVALS, TITLES, private_as_printed, real_factor
-from margrave.study.yang2012.subjects import TABLES, subject
-from margrave.study.yang2012.summary import Summary
+from margrave.study.yang2012.contenders import private_as_printed, real_factor
+from margrave.study.yang2012.grid import CONTENDERS, RIVALS, TABLES, TITLES
+from margrave.study.yang2012.subjects import subject
+
+if TYPE_CHECKING:
+    from margrave.study.yang2012.summary import Summary
 
 STYLES: dict[str, dict[str, Any]] = {
     "printed": {"color": "#D55E00", "marker": "o", "linestyle": "-"},

@@ -16,7 +16,7 @@ from typing import Any
 
 from margrave.budget.units import exact_text
 from margrave.errors import MargraveError, UsageError
-from margrave.study.yang2012.runs import Task, tasks
+from margrave.study.yang2012.grid import Task, tasks
 
 NAME = "results.jsonl"
 OTHER = "results-before.jsonl"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
 from margrave.publish.report.html import page, paragraph, section, table
-from margrave.study.yang2012.contenders import (
-    CONTENDERS,
-    RIVALS,
-    TITLES,
-    private_as_printed,
-    real_factor,
-    replaced_factor,
-)
-from margrave.study.yang2012.printed import comparison
-from margrave.study.yang2012.subjects import TABLES, subject
-from margrave.study.yang2012.summary import CRITERIA, CRITERIA_TEXT, OFTEN, Summary
+from margrave.study.yang2012.contenders import private_as_printed, real_factor, replaced_factor
+from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, OFTEN, RIVALS, TABLES, TITLES
+from margrave.study.yang2012.subjects import subject
+
+if TYPE_CHECKING:
+    from margrave.study.yang2012.printed import Printed
+    from margrave.study.yang2012.summary import Summary
 
 TITLE = "Yang, Fienberg and Rinaldo (2012), again"
 
@@ -89,8 +86,8 @@ th[scope="row"], .text { text-align: left; }
 """
 
 
-def write_page(summary: Summary, figures: Mapping[str, bytes]) -> str:
-    """The whole page; the figures are inside it."""
+def write_page(summary: Summary, figures: Mapping[str, bytes], printed: Iterable[Printed]) -> str:
+    """The whole page, with the figures and the ``printed`` numbers of the paper inside it."""
     body = [
         f"<h1>{escape(TITLE)}</h1>",
         paragraph(
@@ -102,7 +99,7 @@ def write_page(summary: Summary, figures: Mapping[str, bytes]) -> str:
         section("contenders", "The four contenders", _contenders(), _scales()),
         *(section(name, HEADINGS[name], _figure(name, figures[name]), _below(summary, name)) for name in figures),
         section("usable", "From which ε on is a table usable?", *_usable(summary)),
-        section("printed", "Printed and recomputed numbers", _printed(), _theorem_3(summary)),
+        section("printed", "Printed and recomputed numbers", _printed(printed), _theorem_3(summary)),
     ]
     return page(TITLE, STYLE, "\n".join(body), images=True)
 
@@ -180,12 +177,12 @@ def usable_rows(summary: Summary) -> tuple[tuple[str, ...], list[tuple[str, ...]
     rows = []
     for name in TABLES:
         for contender in CONTENDERS:
-            found = [summary.usable_from(criterion, name, contender) for criterion in (*CRITERIA, "all")]
+            found = [summary.usable_from(criterion, name, contender) for criterion in (*CRITERIA_TEXT, "all")]
             texts = (
                 f"above {float(summary.settings.epsilons[-1]):g}" if one is None else f"{float(one):g}" for one in found
             )
             rows.append((subject(name).title, TITLES[contender], *texts))
-    return ("table", "contender", *CRITERIA, "all three"), rows
+    return ("table", "contender", *CRITERIA_TEXT, "all three"), rows
 
 
 def _usable(summary: Summary) -> tuple[str, ...]:
@@ -202,8 +199,8 @@ def _usable(summary: Summary) -> tuple[str, ...]:
     return paragraph(rule), table(*usable_rows(summary), texts=2), paragraph(warning, "note")
 
 
-def _printed() -> str:
-    rows = [(row.where, subject(row.table).title, row.what, row.printed, row.right, row.reason) for row in comparison()]
+def _printed(printed: Iterable[Printed]) -> str:
+    rows = [(row.where, subject(row.table).title, row.what, row.printed, row.right, row.reason) for row in printed]
     return table(("where", "table", "what", "printed", "recomputed", "why"), rows, texts=6)
 
 

@@ -9,7 +9,8 @@ from math import prod, sqrt
 import numpy as np
 
 from margrave.study.yang2012.contenders import needed_scale, real_factor, replaced_factor
-from margrave.study.yang2012.subjects import TITLES, Subject, subject
+from margrave.study.yang2012.grid import TABLES
+from margrave.study.yang2012.subjects import Subject, subject
 
 AGREES = "agrees"
 EPSILONS = (0.01, 1, 2)
@@ -34,7 +35,7 @@ def comparison() -> list[Printed]:
 
 
 def _data() -> Iterator[Printed]:
-    fungus, czech, rochdale, journey = (subject(name).truth.counts for name in TITLES)
+    fungus, czech, rochdale, journey = (subject(name).truth.counts for name in TABLES)
     misprint = "cell (A, …, F) = (1, 2, 2, 2, 2, 2) is 11 and is printed as 1"
     yield Printed("Table 3", "fungus", "sum of the cells", "60", str(fungus.sum()), misprint)
     yield _count("Section 4", "fungus", "non-empty cells", "22", int(np.count_nonzero(fungus)))

@@ -13,9 +13,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from margrave.errors import MargraveError, UsageError
+from margrave.study.yang2012.grid import Task
 from margrave.study.yang2012.journal import Journal, Rows, Settings, replace_file
 from margrave.study.yang2012.page import write_page
-from margrave.study.yang2012.runs import Task, work
+from margrave.study.yang2012.printed import comparison
+from margrave.study.yang2012.runs import work
 from margrave.study.yang2012.summary import Summary
 
 Progress = Callable[[int, int | None], None]
@@ -40,7 +42,7 @@ def reproduce(
     for name, png in figures.items():
         replace_file(folder / f"{name}.png", png)
     replace_file(folder / "study.json", json.dumps(summary.as_dict(), indent=1).encode())
-    replace_file(folder / "index.html", write_page(summary, figures).encode())
+    replace_file(folder / "index.html", write_page(summary, figures, comparison()).encode())
     return summary
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 
 from margrave.algebra.table import Table
-from margrave.budget.units import exact_number, exact_text
+from margrave.budget.units import exact_number
 from margrave.models.loglinear import fit
 from margrave.score.measures import l1_distance, l2_distance, margin_errors
-from margrave.study.yang2012.contenders import CONTENDERS, outcome
-from margrave.study.yang2012.subjects import TABLES, Subject, subject
-
-BLOCK = 5
-"""Runs that one task does: short enough to stop soon, long enough that handing out work costs nothing."""
+from margrave.study.yang2012.contenders import outcome
+from margrave.study.yang2012.grid import Task
+from margrave.study.yang2012.subjects import Subject, subject
 
 
 @dataclass(frozen=True)
@@ -34,28 +31,6 @@ class Run:
     l1: float
     l2: float
     bound: float | None
-
-
-@dataclass(frozen=True)
-class Task:
-    """Some runs of one contender on one table at one ε, a text that names it exactly."""
-
-    table: str
-    contender: str
-    epsilon: str
-    start: int
-    count: int
-
-
-def tasks(epsilons: tuple[Fraction, ...], runs: int) -> list[Task]:
-    """All work, in blocks. The first runs of everything come first, so that an early look is at the whole grid."""
-    return [
-        Task(table, contender, exact_text(epsilon), start, min(BLOCK, runs - start))
-        for start in range(0, runs, BLOCK)
-        for contender in CONTENDERS
-        for table in TABLES
-        for epsilon in epsilons
-    ]
 
 
 def work(task: Task) -> tuple[Task, list[dict[str, float | None]]]:

@@ -16,15 +16,7 @@ from margrave.models.loglinear import ModelFit, fit
 from margrave.models.model import Model
 from margrave.score.measures import l1_distance
 from margrave.spec.spec import Spec
-
-TITLES = {
-    "fungus": "Fungus",
-    "czech": "Czech autoworkers",
-    "rochdale": "Rochdale",
-    "journey": "Journey to work",
-}
-TABLES = tuple(TITLES)
-"""The tables in the paper's order, by the names of the bundled examples."""
+from margrave.study.yang2012.grid import SUBJECTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +29,7 @@ class Subject:
 
     @property
     def title(self) -> str:
-        return TITLES[self.name]
+        return SUBJECTS[self.name]
 
     @property
     def domain(self) -> Domain:

@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 
 from margrave.budget.units import exact_text
 from margrave.errors import UsageError
-from margrave.study.yang2012.contenders import CONTENDERS, RIVALS, private_as_printed, real_factor, replaced_factor
+from margrave.study.yang2012.contenders import private_as_printed, real_factor, replaced_factor
+from margrave.study.yang2012.grid import CONTENDERS, OFTEN, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import Rows, Settings
-from margrave.study.yang2012.runs import Task
-from margrave.study.yang2012.subjects import TABLES, Subject, subject
+from margrave.study.yang2012.subjects import Subject, subject
 
 Floats = NDArray[np.float64]
 
 LEVEL = 0.05
 """The level of the model's test."""
-OFTEN = 0.9
-"""In which part of the runs a criterion must hold."""
 MISPLACED = Fraction(1, 10)
 """The part of the records that may be counted in a wrong cell of the worst table."""
 ZERO = 1e-6
@@ -48,11 +46,6 @@ CRITERIA: dict[str, Callable[[Subject, Mapping[str, Floats]], NDArray[np.bool_]]
     "fit": lambda whose, runs: runs["l1"] <= whose.from_uniform / 2,
 }
 """When one release is good enough. A record in a wrong cell counts twice in an L1 distance: it is missing elsewhere."""
-CRITERIA_TEXT = {
-    "margins": "in the worst table, L1 is at most n/5: at most one record in ten is counted in a wrong cell",
-    "verdict": "the release is not empty, and the model's test at 5 % comes out as on the true table",
-    "fit": "the fitted probabilities are nearer to the true ones than half the distance of the uniform distribution",
-}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""The names of files, and the fixed words, by which every bundle tells what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from margrave.version import __version__
+
+MANIFEST = "release.json"
+REPORT = "report.html"
+NOT_PRIVATE = (
+    "NOT PRIVATE: the noise of this release comes from a seed. Anybody who knows or guesses the seed can take it away "
+    "again and see the exact counts. Use it for experiments only; never publish it."
+)
+COMPOSITION = "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
+
+
+def software() -> str:
+    """The Margrave that runs, as bundles name it."""
+    return f"margrave {__version__}"
+
+
+def composition(ledger: Mapping[str, Any] | None) -> str:
+    """What is known of other releases from the same data."""
+    if ledger is None:
+        return COMPOSITION
+    return (
+        f"Tracked: this release is part of what the ledger {ledger['id']} counts for the data set {ledger['dataset']}, "
+        f"charged by entry {ledger['entry']}. Its public statement says what all of it costs together."
+    )
