@@ -118,8 +118,8 @@ def test_what_is_registered_now_is_told_for_good(url):
 
 def test_of_an_older_data_set_the_column_is_declared_once(url):
     older(url, 4).close()
-    with mg.Ledger.open(url, clock=Clock("2030-01-02")) as bank, mg.Ledger.open(url) as other:
-        other._clock = Clock("2030-01-02")
+    one, other = (mg.Ledger.open(url, clock=Clock("2030-01-02")) for _ in range(2))
+    with one as bank, other:
         other.reserve(ask(1))  # remembers the data set
         with pytest.raises(RefusedError, match="declare it once, 'margrave ledger dataset survey@1 --count n'"):
             bank.reserve(ask(30, notion=COUNTED))

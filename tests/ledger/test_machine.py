@@ -15,9 +15,10 @@ from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import DataSetName, Ledger, Notion, verify
 from margrave.ledger.journal import canonical
-from margrave.ledger.records import KINDS, Grants, Pool, View, decode
+from margrave.ledger.records import Grants, Pool
 from margrave.ledger.rules.entries import promised
 from margrave.ledger.rules.totals import Totals
+from margrave.ledger.view import KINDS, View, decode
 from tests.ledger.helpers import Clock, ask, many, sha
 
 ACCOUNTS = ("ann", "bob", "uni", "eve")

@@ -9,9 +9,10 @@ from margrave.budget.units import ZCDP, ApproxDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import DataSetName, Ledger, verify
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Grants, Pool, RequestRecord, Tip, View
+from margrave.ledger.records import Grants, Pool, RequestRecord, Tip
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.limits import Filter, kept
+from margrave.ledger.view import View
 from margrave.ledger.words import statement
 from tests.ledger.commands import run
 from tests.ledger.helpers import Clock, ask, eps, released, sha

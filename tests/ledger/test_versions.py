@@ -8,10 +8,11 @@ import pytest
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
 from margrave.files.content import pieces
 from margrave.ledger import Ledger, verify
-from margrave.ledger.records import END, Pool, RequestRecord, decode
+from margrave.ledger.records import END, Pool, RequestRecord
 from margrave.ledger.rules.entries import NEWEST
 from margrave.ledger.stores import store
 from margrave.ledger.stores.opening import open_store
+from margrave.ledger.view import decode
 from margrave.ledger.words import sentence, statement
 from tests.ledger.helpers import Clock, ask, eps, granted, small
 

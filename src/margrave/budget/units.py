@@ -7,10 +7,12 @@ What depends on the unit is a method of it: nobody else needs to ask which unit 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 from math import exp
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -147,7 +149,16 @@ class _Unit:
         return ", ".join(f"{letter} = {float(number):.{digits}g}" for _, letter, number in self.numbers())
 
     def as_dict(self) -> dict[str, str]:
+        return dict(self._texts)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
         return {name: exact_text(number) for name, _, number in self.numbers()}
+
+    @cached_property
+    def json_text(self) -> str:
+        """The budget as JSON in one way: names in order, no spaces."""
+        return json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
 
     def within(self, other: Budget) -> bool:
         """Whether this is at most another budget of the same unit, in each of its numbers."""
@@ -209,10 +220,12 @@ class PureDP(_Unit):
 
     def holds(self, spent: Spent) -> bool:
         """Whether charges stay within this limit."""
-        return spent.pure_epsilon is not None and spent.pure_epsilon <= self.epsilon
+        found = spent.pure_epsilon
+        return found is not None and found <= self.epsilon
 
     def together(self, spent: Spent) -> PureDP | None:
-        return PureDP(spent.pure_epsilon) if spent.pure_epsilon else None
+        found = spent.pure_epsilon
+        return PureDP(found) if found else None
 
 
 @dataclass(frozen=True)
@@ -307,10 +320,12 @@ class ZCDP(_Unit):
 
     def holds(self, spent: Spent) -> bool:
         """Whether charges stay within this limit."""
-        return spent.exact_rho is not None and spent.exact_rho <= self.rho
+        found = spent.exact_rho
+        return found is not None and found <= self.rho
 
     def together(self, spent: Spent) -> ZCDP | None:
-        return ZCDP(spent.exact_rho) if spent.exact_rho else None
+        found = spent.exact_rho
+        return ZCDP(found) if found else None
 
 
 Budget = PureDP | ApproxDP | ZCDP

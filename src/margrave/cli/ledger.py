@@ -279,7 +279,7 @@ def _shown_to(account: str, accounts: list[Any]) -> tuple[str, ...]:
 
 def _balance(limit: Any, spent: Any) -> dict[str, Any]:
     from margrave.budget.units import exact_text
-    from margrave.ledger.records import budget_json
+    from margrave.ledger.amounts import budget_json
     from margrave.ledger.rules.limits import Filter, kept
 
     limit = kept(limit)

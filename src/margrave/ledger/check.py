@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from margrave.errors import VerificationError
 from margrave.files.content import digest_of
 from margrave.ledger.earlier import drawn_answers
-from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord, Tip, View
+from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord, Tip
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import requests
 from margrave.ledger.stores.store import Session
 from margrave.ledger.values import ChargedBundle, Head
+from margrave.ledger.view import View
 
 if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger

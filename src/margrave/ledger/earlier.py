@@ -9,11 +9,13 @@ from typing import Any
 
 from margrave.errors import RefusedError, UsageError, VerificationError
 from margrave.files.content import Content, digest_of
-from margrave.ledger.records import Question, RequestRecord, View, budget_json
+from margrave.ledger.amounts import budget_json
+from margrave.ledger.records import Question, RequestRecord
 from margrave.ledger.replay import entry_of
 from margrave.ledger.rules.lookup import requests
 from margrave.ledger.stores.store import Session
 from margrave.ledger.values import Request
+from margrave.ledger.view import View
 
 
 def earlier(view: View, request: Request) -> RequestRecord | None:

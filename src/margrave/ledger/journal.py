@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import json.encoder
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -26,24 +25,13 @@ _FIELDS = {"body", "kind", "number", "previous", "time"}
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _quick() -> Callable[[Any, int], Iterable[str]] | None:
-    """What `JSONEncoder.encode` makes anew at each call, made once; None where Python has no such thing."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return None
-    one: Callable[[Any, int], Iterable[str]] = make(None, _encoder.default, quoted, None, ":", ",", True, False, False)
-    return one
-
-
-quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
-"""A text as a JSON string, in plain ASCII."""
-
-_pieces = _quick()
-
-
 def canonical(value: Any) -> str:
     """One text for one JSON value: sorted keys, no spaces, plain ASCII."""
-    return _encoder.encode(value) if _pieces is None else "".join(_pieces(value, 0))
+    return _encoder.encode(value)
+
+
+quoted: Callable[[str], str] = _encoder.encode
+"""A text as a JSON string, in plain ASCII."""
 
 
 def digest(content: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,24 +14,14 @@ from typing import Any, Self
 from margrave.budget.units import Budget
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
 from margrave.files.content import Content, digest_of
+from margrave.ledger.amounts import budget_json
 from margrave.ledger.earlier import drawn_answers, earlier, new_id, reserving, stored_answer
-from margrave.ledger.journal import START, Entry, canonical, hash_of
-from margrave.ledger.records import (
-    END,
-    FIXED,
-    NAMES,
-    DataSet,
-    Record,
-    RequestRecord,
-    Tip,
-    View,
-    budget_json,
-    decode,
-)
+from margrave.ledger.journal import Entry, canonical
+from margrave.ledger.records import DataSet, Record, RequestRecord, Tip
 from margrave.ledger.replay import chain, entry_of, remake
 from margrave.ledger.rules.charges import active_grants, rows_of
-from margrave.ledger.rules.clock import Clock, time_of
-from margrave.ledger.rules.entries import NEWEST, apply, limits_in
+from margrave.ledger.rules.clock import Clock
+from margrave.ledger.rules.entries import NEWEST
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import (
     answered,
@@ -42,14 +32,13 @@ from margrave.ledger.rules.lookup import (
     need_pool,
     need_question,
     need_reserved,
-    payers,
     requests,
 )
 from margrave.ledger.stores.opening import open_store
 from margrave.ledger.stores.store import Session, Store
 from margrave.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
-
-_MOST_RECENT = 1000
+from margrave.ledger.view import NAMES, View, decode
+from margrave.ledger.writer import Writer, tip_of
 
 
 class Ledger:
@@ -57,10 +46,7 @@ class Ledger:
 
     def __init__(self, store: Store, clock: Clock = time_ns, clock_is_right: bool = False) -> None:
         self.store = store
-        self._clock = clock
-        self._clock_is_right = clock_is_right
-        self._fixed: dict[str, Record] = {}
-        self._recent: dict[str, tuple[str, Record]] = {}
+        self._writer = Writer(clock, clock_is_right)
 
     @classmethod
     def open(
@@ -82,11 +68,11 @@ class Ledger:
             with ledger.store.made():
                 ledger.store.migrate(remake)
                 with ledger.store.writing() as session:
-                    view = ledger._view(session)
+                    view = ledger._writer.view(session)
                     if view.get(Tip) is not None:
                         raise LedgerError(f"there is a ledger in {ledger.store} already")
                     body = {"format": 1, "ledger": secrets.token_hex(16), "rules": NEWEST}
-                    ledger._append(session, view, "open", body)
+                    ledger._writer.append(session, view, "open", body)
         except BaseException:
             ledger.close()
             raise
@@ -178,9 +164,9 @@ class Ledger:
         identity = request.id or new_id()
         # What does not depend on the ledger is made before others must wait for it.
         body = reserving(request, identity)
-        text, expected = canonical(body), self._expected(request, identity)
+        text, expected = canonical(body), self._writer.expected(request, identity)
         with self.store.writing() as session:
-            view = self._view(session, expected)
+            view = self._writer.view(session, expected)
             data, account = need_dataset(view, body["dataset"]), need_account(view, request.account)
             pool = need_pool(view, data.pool)
             rows_of(pool, data.name, request.notion.count)
@@ -191,9 +177,9 @@ class Ledger:
                 )
             asked = earlier(view, request)
             if asked is not None:
-                active_grants(view, account, data.pool, self._time(view, "reserve", body))
+                active_grants(view, account, data.pool, self._writer.time(view, "reserve", body))
                 return self._charge(session, view, asked)
-            tip = self._append(session, view, "reserve", body, text)
+            tip = self._writer.append(session, view, "reserve", body, text)
             asked = need_asked(view, identity)
             if len(need_question(view, asked).requests) > 1:
                 return self._charge(session, view, asked)
@@ -212,7 +198,7 @@ class Ledger:
                 need_reserved(view, asked.id)
             if need_question(view, asked).drawn or answered(requests(view, asked.dataset, asked.question)):
                 return self._charge(session, view, asked)
-            self._append(session, view, "drawn", body, None, (_tip(view).number + 1, answers))
+            self._writer.append(session, view, "drawn", body, None, (tip_of(view).number + 1, answers))
         return replace(charge, drawn=answers)
 
     def commit(self, charge: Charge, content: Content, release: str) -> Content:
@@ -233,7 +219,7 @@ class Ledger:
             if first is not None:
                 return self._close(session, view, asked, first)
             drawn = need_question(view, asked).drawn
-            self._append(session, view, "commit", body, text, (asked.number, content))
+            self._writer.append(session, view, "commit", body, text, (asked.number, content))
             if drawn is not None:
                 session.forget(drawn)
         return content
@@ -248,29 +234,29 @@ class Ledger:
             asked, view = self._asked(session, charge)
             body = {"request": asked.id, "reason": reason}
             if touched:
-                self._append(session, view, "failed", body)
+                self._writer.append(session, view, "failed", body)
             else:
-                self._append(session, view, "void", {**body, "charged": False})
+                self._writer.append(session, view, "void", {**body, "charged": False})
 
     @property
     def head(self) -> Head:
         """Where the ledger stands."""
         with self.store.reading() as session:
-            tip = _tip(View(session.state))
+            tip = tip_of(View(session.state))
             return Head(tip.ledger, tip.number, tip.hash)
 
     @property
     def public_head(self) -> Head:
         """Where the public journal stands: the entries that depend on no data, numbered and chained by themselves."""
         with self.store.reading() as session:
-            tip = _tip(View(session.state))
+            tip = tip_of(View(session.state))
             return Head(tip.ledger, *tip.mark)
 
     @property
     def last_time(self) -> str:
         """The date of the last entry."""
         with self.store.reading() as session:
-            return _tip(View(session.state)).time
+            return tip_of(View(session.state)).time
 
     def entries(self) -> Iterator[tuple[Entry, str]]:
         """All entries with their hashes, each checked against the one before."""
@@ -292,61 +278,12 @@ class Ledger:
             raise UsageError(f"say which registered data set this is (there are: {names})")
         return DataSetName.parse(known[0].name)
 
-    def _expected(self, request: Request, identity: str) -> Iterable[str]:
-        """The records that a request will need, as far as can be told: reading them at once saves round trips."""
-        dataset = str(request.dataset)
-        keys = [f"dataset/{dataset}", f"account/{request.account}"]
-        keys += [f"question/{dataset}/{request.question}", f"asked/{identity}"]
-        data, account = self._fixed.get(keys[0]), self._fixed.get(keys[1])
-        if data is not None and account is not None:
-            pool = data.pool  # type: ignore[attr-defined]
-            keys += [f"pool/{pool}", *(f"grants/{pool}/{payer}" for payer in payers(account))]  # type: ignore[arg-type]
-        return keys
-
-    def _view(self, session: Session, keys: Iterable[str] = ()) -> View:
-        """The records as they stand when writing begins, the end of the journal being where they say it is.
-
-        Where older rules hold, the first entry to be written says that from it on the newest do.
-        """
-        view = View(session.state, session.state_of)
-        missing = [END]
-        for key in keys:
-            fixed = self._fixed.get(key)
-            if fixed is None:
-                missing.append(key)
-            else:
-                view.records[key] = fixed
-        *texts, number, last = session.begin(missing)
-        for key, text in zip(missing, texts, strict=True):
-            view.records[key] = record = None if text is None else self._decoded(key, text)
-            if record is not None and key.startswith(FIXED):
-                self._fixed[key] = record
-        tip = view.get(Tip)
-        if (number, last) != ((None, None) if tip is None else (tip.number, tip.hash)):
-            raise VerificationError(
-                "the end of the journal is not where the ledger stood: entries were removed or added by other means; "
-                "see 'margrave ledger verify'"
-            )
-        if tip is not None and tip.rules != NEWEST:
-            self._renew(session, view, tip)
-        return view
-
-    def _renew(self, session: Session, view: View, tip: Tip) -> None:
-        if tip.rules > NEWEST:
-            raise LedgerError(f"the ledger follows rules {tip.rules} by now: use a newer Margrave")
-        self._append(session, view, "rules", {"rules": NEWEST, "limits": limits_in(view)})
-
-    def _decoded(self, key: str, text: str) -> Record:
-        """A record from its text, which is most often the one that was written last."""
-        known = self._recent.get(key)
-        return known[1] if known is not None and known[0] == text else decode(key, text)
-
     def _asked(self, session: Session, charge: Charge) -> tuple[RequestRecord, View]:
         keys = [f"asked/{charge.request}"]
-        known = self._recent.get(keys[0])
-        if known is not None and isinstance(known[1], RequestRecord):
-            keys.append(f"question/{known[1].dataset}/{known[1].question}")
-        view = self._view(session, keys)
+        known = self._writer.recent(keys[0])
+        if isinstance(known, RequestRecord):
+            keys.append(f"question/{known.dataset}/{known.question}")
+        view = self._writer.view(session, keys)
         asked = view.get(RequestRecord, charge.request)
         if asked is None:
             raise VerificationError(
@@ -358,14 +295,14 @@ class Ledger:
         """The charge of a request, with what is kept for its question. Whoever is given that has touched the data."""
         asking = requests(view, asked.dataset, asked.question)
         first, paid = answered(asking), charge_of(asking)
-        tip, content, drawn = _tip(view), None, None
+        tip, content, drawn = tip_of(view), None, None
         time = tip.time if paid.number == tip.number else entry_of(session, paid.number)[0].time
         if first is not None:
             content = self._close(session, view, asked, first)
         elif (found := drawn_answers(session, need_question(view, asked))) is not None:
             digest, drawn = found
             if not asked.touched:
-                self._append(session, view, "drawn", {"request": asked.id, "answers": digest})
+                self._writer.append(session, view, "drawn", {"request": asked.id, "answers": digest})
         # Where the question was charged, whoever asks: a bundle is not to tell who had to ask again.
         return Charge(asked.id, DataSetName.parse(asked.dataset), Head(tip.ledger, *paid.mark), time, content, drawn)
 
@@ -373,57 +310,18 @@ class Ledger:
         """Close a request with the stored answer to its question, unless it is closed."""
         closing, content = stored_answer(session, first)
         if asked.status == "reserved":
-            self._append(session, view, "commit", {**closing, "request": asked.id})
+            self._writer.append(session, view, "commit", {**closing, "request": asked.id})
         return content
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> None:
         with self.store.writing() as session:
-            self._append(session, self._view(session), kind, body)
-
-    def _append(
-        self,
-        session: Session,
-        view: View,
-        kind: str,
-        body: Mapping[str, Any],
-        body_text: str | None = None,
-        answer: tuple[int, Content] | None = None,
-    ) -> Tip:
-        tip = view.get(Tip)
-        number, previous = (tip.number + 1, tip.hash) if tip else (1, START)
-        entry = Entry(number, self._time(view, kind, body), kind, body, previous)
-        text = entry.text if body_text is None else entry.text_with(body_text)
-        entry_hash = hash_of(text)
-        after = apply(view, entry, entry_hash, body_text)
-        if len(self._recent) > _MOST_RECENT:
-            self._recent.clear()
-        state: list[str] = []
-        for key, record in view.changes.items():
-            written = record.text
-            state += (key, written)
-            self._recent[key] = (written, record)
-        session.append((number, text, entry_hash), state, answer)
-        return after
-
-    def _time(self, view: View, kind: str, body: Mapping[str, Any]) -> str:
-        """The time of an entry that is written now."""
-        return time_of(kind, body, view, self._clock(), self._clock_is_right)
+            self._writer.append(session, self._writer.view(session), kind, body)
 
 
 def _kept(limit: Budget | None, events: Fraction) -> Budget | None:
     if limit is None and events:
         raise UsageError("a δ can be set apart only of a limit that is given with it")
     return None if limit is None else kept(limit, events)
-
-
-def _tip(view: View) -> Tip:
-    found = view.get(Tip)
-    if found is None:
-        raise LedgerError(
-            "the ledger is empty, its making was interrupted: make it again with 'margrave ledger init' (if it is a "
-            "file, remove it first)"
-        )
-    return found
 
 
 def opened(

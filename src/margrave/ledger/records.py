@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self
 
-from margrave.budget.units import Budget, budget_from_dict
-from margrave.errors import MargraveError, VerificationError
+from margrave.budget.units import Budget
+from margrave.ledger.amounts import budget_json, budget_or_none, budget_text, read_budget, read_limit
 from margrave.ledger.journal import NO_MARK, Mark, canonical, quoted
-from margrave.ledger.rules.limits import limit_from_dict
 from margrave.ledger.rules.totals import Totals
 from margrave.ledger.values import Notion
 
@@ -32,60 +29,6 @@ class Record(Protocol):
 
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Self: ...
-
-
-R = TypeVar("R", bound=Record)
-
-_MOST_WRITTEN = 1024
-
-_written: dict[int, tuple[Budget, dict[str, str], str]] = {}
-
-
-def _write(budget: Budget) -> tuple[Budget, dict[str, str], str]:
-    # Found again by identity, because to hash a fraction takes longer than to write a short one.
-    known = _written.get(id(budget))
-    if known is None or known[0] is not budget:
-        if len(_written) > _MOST_WRITTEN:
-            _written.clear()
-        value = dict(sorted(budget.as_dict().items()))
-        _written[id(budget)] = known = (budget, value, canonical(value))
-    return known
-
-
-def budget_json(budget: Budget | None) -> dict[str, str] | None:
-    """A budget as JSON, keys in order. The answer is shared: nobody changes it."""
-    return None if budget is None else _write(budget)[1]
-
-
-def budget_text(budget: Budget | None) -> str:
-    """A budget as the text of its JSON."""
-    return "null" if budget is None else _write(budget)[2]
-
-
-def read_budget(value: Mapping[str, str]) -> Budget:
-    return _read_budget(tuple(value.items()))
-
-
-@lru_cache(maxsize=1024)
-def _read_budget(pairs: tuple[tuple[str, str], ...]) -> Budget:
-    return budget_from_dict(dict(pairs))
-
-
-def read_limit(value: Mapping[str, str]) -> Budget:
-    return _read_limit(tuple(value.items()))
-
-
-@lru_cache(maxsize=1024)
-def _read_limit(pairs: tuple[tuple[str, str], ...]) -> Budget:
-    return limit_from_dict(dict(pairs))
-
-
-def limit_or_none(value: Mapping[str, str] | None) -> Budget | None:
-    return None if value is None else read_limit(value)
-
-
-def budget_or_none(value: Mapping[str, str] | None) -> Budget | None:
-    return None if value is None else read_budget(value)
 
 
 END = "head"
@@ -385,70 +328,3 @@ class Keys:
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Keys:
         return cls(tuple(value["keys"]))
-
-
-KINDS: Mapping[str, type[Record]] = {
-    "account": Account,
-    "asked": RequestRecord,
-    "dataset": DataSet,
-    "grants": Grants,
-    "head": Tip,
-    "keys": Keys,
-    "members": Members,
-    "pool": Pool,
-    "question": Question,
-}
-"""The first part of a key. In the order of the alphabet, what a charge changes comes close together in the store."""
-
-NAMES: Mapping[type[Record], str] = {kind: name for name, kind in KINDS.items()}
-
-FIXED = ("dataset/", "account/")
-"""Records that never change once they are there."""
-
-
-def decode(key: str, text: str) -> Record:
-    """The record with that text."""
-    try:
-        kind, _, name = key.partition("/")
-        return KINDS[kind].from_json(name, json.loads(text))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MargraveError):
-        raise VerificationError(f"the record {key!r} was changed: see 'margrave ledger verify'") from None
-
-
-class View:
-    """Records as they stand at one moment, read when first needed; what is put is remembered as a change."""
-
-    def __init__(
-        self,
-        load: Callable[[Iterable[str]], Mapping[str, str]] = lambda _: {},
-        load_all: Callable[[str], Iterable[tuple[str, str]]] = lambda _: (),
-    ) -> None:
-        self._load = load
-        self._load_all = load_all
-        self.records: dict[str, Record | None] = {}
-        self.changes: dict[str, Record] = {}
-
-    def fetch(self, keys: Iterable[str]) -> None:
-        """Read some records at once."""
-        missing = [key for key in keys if key not in self.records]
-        if missing:
-            texts = self._load(missing)
-            for key in missing:
-                self.records[key] = decode(key, texts[key]) if key in texts else None
-
-    def get(self, kind: type[R], *names: str) -> R | None:
-        key = "/".join((NAMES[kind], *names))
-        if key not in self.records:
-            self.fetch((key,))
-        return self.records[key]  # type: ignore[return-value]  # the key begins with the kind
-
-    def every(self, kind: type[R]) -> list[R]:
-        """All records of a kind, by key."""
-        for key, text in self._load_all(NAMES[kind]):
-            if key not in self.records:
-                self.records[key] = decode(key, text)
-        return [one for _, one in sorted(self.records.items()) if isinstance(one, kind)]
-
-    def put(self, record: Record) -> None:
-        key = record.key
-        self.records[key] = self.changes[key] = record

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from margrave.errors import MargraveError, VerificationError
 from margrave.ledger.journal import NO_MARK, START, Entry, read_entry
-from margrave.ledger.records import END, Grants, Pool, Record, RequestRecord, Tip, View, decode
+from margrave.ledger.records import END, Grants, Pool, Record, RequestRecord, Tip
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.totals import alike
 from margrave.ledger.stores.store import MOST_PARTS, Session
+from margrave.ledger.view import View, decode
 
 _RENAMED = {"tip": END, "end": END, "entry": END}
 """What the last entry was called before. A program of an older version that is still running finds none, and stops."""

@@ -9,13 +9,15 @@ from typing import Any
 
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
+from margrave.ledger.amounts import budget_json, read_limit
 from margrave.ledger.journal import Entry, is_public
 from margrave.ledger.ledger import Ledger
-from margrave.ledger.records import DataSet, Keys, Members, Pool, RequestRecord, Tip, View, budget_json, read_limit
+from margrave.ledger.records import DataSet, Keys, Members, Pool, RequestRecord, Tip
 from margrave.ledger.replay import chain
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool, payers
 from margrave.ledger.values import Notion
+from margrave.ledger.view import View
 
 _DELTA = Fraction(1, 10**9)
 _DIGITS = 6

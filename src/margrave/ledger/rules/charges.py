@@ -7,8 +7,9 @@ from typing import Any
 
 from margrave.budget.units import Budget, readable
 from margrave.errors import RefusedError
+from margrave.ledger.amounts import read_budget
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Account, DataSet, Grant, Grants, Pool, Question, RequestRecord, View, read_budget
+from margrave.ledger.records import Account, DataSet, Grant, Grants, Pool, Question, RequestRecord
 from margrave.ledger.rules.limits import Filter
 from margrave.ledger.rules.lookup import (
     answered,
@@ -20,6 +21,7 @@ from margrave.ledger.rules.lookup import (
     requests,
 )
 from margrave.ledger.rules.totals import Totals
+from margrave.ledger.view import View
 
 
 def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:

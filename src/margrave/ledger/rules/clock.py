@@ -10,7 +10,8 @@ from typing import Any
 
 from margrave.errors import RefusedError
 from margrave.ledger.journal import is_public
-from margrave.ledger.records import Grants, Tip, View
+from margrave.ledger.records import Grants, Tip
+from margrave.ledger.view import View
 
 Clock = Callable[[], int]
 """Tells the nanoseconds since 1970, in UTC."""

@@ -9,25 +9,14 @@ from typing import Any
 
 from margrave.budget.units import Budget
 from margrave.errors import RefusedError, UsageError
+from margrave.ledger.amounts import budget_or_none, limit_or_none, read_limit
 from margrave.ledger.journal import NO_MARK, START, Entry, canonical, is_public, next_mark
-from margrave.ledger.records import (
-    Account,
-    DataSet,
-    Grant,
-    Grants,
-    Keys,
-    Members,
-    Pool,
-    Tip,
-    View,
-    budget_or_none,
-    limit_or_none,
-    read_limit,
-)
+from margrave.ledger.records import Account, DataSet, Grant, Grants, Keys, Members, Pool, Tip
 from margrave.ledger.rules import charges, questions
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool
 from margrave.ledger.values import Notion, check_account_name, check_data_name, check_day, check_digest
+from margrave.ledger.view import View
 
 
 def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = None) -> Tip:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from margrave.errors import RefusedError, UsageError
-from margrave.ledger.records import Account, DataSet, Members, Pool, Question, RequestRecord, View
+from margrave.ledger.records import Account, DataSet, Members, Pool, Question, RequestRecord
 from margrave.ledger.values import DataSetName, check_account_name
+from margrave.ledger.view import View
 
 
 def requests(view: View, dataset: str, question: str) -> list[RequestRecord]:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from margrave.errors import RefusedError
+from margrave.ledger.amounts import read_budget
 from margrave.ledger.journal import Entry
-from margrave.ledger.records import Question, RequestRecord, View, read_budget
+from margrave.ledger.records import Question, RequestRecord
 from margrave.ledger.rules.charges import charge_cap, pay, refund_cap, refund_grant, tell_rows
 from margrave.ledger.rules.lookup import (
     answered,
@@ -23,6 +24,7 @@ from margrave.ledger.rules.lookup import (
     requests,
 )
 from margrave.ledger.values import check_digest
+from margrave.ledger.view import View
 
 
 def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:

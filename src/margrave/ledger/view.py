@@ -1,0 +1,89 @@
+"""Records as they stand at one moment: how they are found by their keys, read, and changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from margrave.errors import MargraveError, VerificationError
+from margrave.ledger.records import (
+    Account,
+    DataSet,
+    Grants,
+    Keys,
+    Members,
+    Pool,
+    Question,
+    Record,
+    RequestRecord,
+    Tip,
+)
+
+R = TypeVar("R", bound=Record)
+
+KINDS: Mapping[str, type[Record]] = {
+    "account": Account,
+    "asked": RequestRecord,
+    "dataset": DataSet,
+    "grants": Grants,
+    "head": Tip,
+    "keys": Keys,
+    "members": Members,
+    "pool": Pool,
+    "question": Question,
+}
+"""The first part of a key. In the order of the alphabet, what a charge changes comes close together in the store."""
+
+NAMES: Mapping[type[Record], str] = {kind: name for name, kind in KINDS.items()}
+
+FIXED = ("dataset/", "account/")
+"""Records that never change once they are there."""
+
+
+def decode(key: str, text: str) -> Record:
+    """The record with that text."""
+    try:
+        kind, _, name = key.partition("/")
+        return KINDS[kind].from_json(name, json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MargraveError):
+        raise VerificationError(f"the record {key!r} was changed: see 'margrave ledger verify'") from None
+
+
+class View:
+    """Records as they stand at one moment, read when first needed; what is put is remembered as a change."""
+
+    def __init__(
+        self,
+        load: Callable[[Iterable[str]], Mapping[str, str]] = lambda _: {},
+        load_all: Callable[[str], Iterable[tuple[str, str]]] = lambda _: (),
+    ) -> None:
+        self._load = load
+        self._load_all = load_all
+        self.records: dict[str, Record | None] = {}
+        self.changes: dict[str, Record] = {}
+
+    def fetch(self, keys: Iterable[str]) -> None:
+        """Read some records at once."""
+        missing = [key for key in keys if key not in self.records]
+        if missing:
+            texts = self._load(missing)
+            for key in missing:
+                self.records[key] = decode(key, texts[key]) if key in texts else None
+
+    def get(self, kind: type[R], *names: str) -> R | None:
+        key = "/".join((NAMES[kind], *names))
+        if key not in self.records:
+            self.fetch((key,))
+        return self.records[key]  # type: ignore[return-value]  # the key begins with the kind
+
+    def every(self, kind: type[R]) -> list[R]:
+        """All records of a kind, by key."""
+        for key, text in self._load_all(NAMES[kind]):
+            if key not in self.records:
+                self.records[key] = decode(key, text)
+        return [one for _, one in sorted(self.records.items()) if isinstance(one, kind)]
+
+    def put(self, record: Record) -> None:
+        key = record.key
+        self.records[key] = self.changes[key] = record
