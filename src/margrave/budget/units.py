@@ -79,7 +79,7 @@ def _check_positive(name: str, number: object) -> None:
         raise UsageError(f"{name} ({exact_text(number)}) must be greater than 0")
 
 
-class Parts(NamedTuple):
+class Components(NamedTuple):
     """A cost taken apart for composition: a pure ε, a ρ, or the ε and the δ of an (ε, δ); the others are zero."""
 
     pure: Fraction = Fraction(0)
@@ -199,8 +199,8 @@ class PureDP(_Unit):
         yield "epsilon", "ε", self.epsilon
 
     @property
-    def parts(self) -> Parts:
-        return Parts(pure=self.epsilon)
+    def parts(self) -> Components:
+        return Components(pure=self.epsilon)
 
     def with_amount(self, amount: Fraction) -> PureDP:
         """A budget of the same unit with another ε."""
@@ -251,8 +251,8 @@ class ApproxDP(_Unit):
         yield "delta", "δ", self.delta
 
     @property
-    def parts(self) -> Parts:
-        return Parts(approx=self.epsilon, delta=self.delta)
+    def parts(self) -> Components:
+        return Components(approx=self.epsilon, delta=self.delta)
 
     def with_amount(self, amount: Fraction) -> ApproxDP:
         """A budget of the same unit and δ with another ε."""
@@ -299,8 +299,8 @@ class ZCDP(_Unit):
         yield "rho", "ρ", self.rho
 
     @property
-    def parts(self) -> Parts:
-        return Parts(rho=self.rho)
+    def parts(self) -> Components:
+        return Components(rho=self.rho)
 
     def with_amount(self, amount: Fraction) -> ZCDP:
         """A budget of the same unit with another ρ."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,53 +38,37 @@ def brief(budget: Budget | Mapping[str, str] | None) -> str:
 
 def sentence(entry: Entry) -> str:
     """What an entry did, in words."""
-    body = entry.body
-    match entry.kind:
-        case "open":
-            return f"The ledger {body['ledger']} was opened."
-        case "rules":
-            return f"From here on rules {body['rules']} hold; earlier entries are judged by those of their time."
-        case "clock":
-            return "The clock was set back: earlier entries have too late a date. What had ended by then stays ended."
-        case "key":
-            return f"Releases are signed with the key {body['key']} from here on."
-        case "dataset":
-            return _registered(body)
-        case "count":
-            column = body["column"]
-            return (
-                f"Each row of {body['dataset']} was declared to stand for as many records as its column {column} says."
-            )
-        case "account":
-            kind = "the organisation" if body["type"] == "organisation" else "the analyst"
-            member = f", a member of {body['organisation']}," if body["organisation"] else ""
-            return f"An account for {kind} {body['name']}{member} was added."
-        case "grant":
-            return _granted(body)
-        case "end":
-            return f"The grant of {body['account']} from {body['dataset']} was ended."
-        case "reserve":
-            named = f" ({body['title']})" if body["title"] else ""
-            return (
-                f"{body['account']} asked {body['dataset']} {len(body['mechanisms'])} noisy questions{named} at a "
-                f"price of {brief(body['cost'])}, before the data was opened. Request {body['request']}."
-            )
-        case "drawn":
-            return f"Noisy answers to the request {body['request']} are kept as {body['answers'][:12]}…."
-        case "failed":
-            why = f" ({body['reason']})" if body["reason"] else ""
-            return (
-                f"The request {body['request']} failed{why}; data may have been touched, so its charge stays, and "
-                "asking again goes on with it."
-            )
-        case "commit":
-            return f"The request {body['request']} was answered; its bundle is kept as {body['bundle'][:12]}…."
-        case _:
-            why = f" ({body['reason']})" if body["reason"] else ""
-            stays = (
-                "data may have been touched, so its charge stays" if body["charged"] else "its charge was given back"
-            )
-            return f"The request {body['request']} was given up{why}; {stays}."
+    return _TOLD[entry.kind](entry.body)
+
+
+def _added(body: Mapping[str, Any]) -> str:
+    kind = "the organisation" if body["type"] == "organisation" else "the analyst"
+    member = f", a member of {body['organisation']}," if body["organisation"] else ""
+    return f"An account for {kind} {body['name']}{member} was added."
+
+
+def _reserved(body: Mapping[str, Any]) -> str:
+    named = f" ({body['title']})" if body["title"] else ""
+    return (
+        f"{body['account']} asked {body['dataset']} {len(body['mechanisms'])} noisy questions{named} at a "
+        f"price of {brief(body['cost'])}, before the data was opened. Request {body['request']}."
+    )
+
+
+def _failed(body: Mapping[str, Any]) -> str:
+    return (
+        f"The request {body['request']} failed{_why(body)}; data may have been touched, so its charge stays, and "
+        "asking again goes on with it."
+    )
+
+
+def _given_up(body: Mapping[str, Any]) -> str:
+    stays = "data may have been touched, so its charge stays" if body["charged"] else "its charge was given back"
+    return f"The request {body['request']} was given up{_why(body)}; {stays}."
+
+
+def _why(body: Mapping[str, Any]) -> str:
+    return f" ({body['reason']})" if body["reason"] else ""
 
 
 def told_to(ledger: Ledger, name: str) -> Iterator[tuple[int, Entry]]:
@@ -124,6 +108,31 @@ def _granted(body: Mapping[str, Any]) -> str:
     until = f" until {body['expires']}" if body["expires"] else ""
     most = f", at most {brief(body['most'])} for one request" if body["most"] else ""
     return f"{body['account']} may spend {brief(body['amount'])} on {body['dataset']}{since}{until}{most}."
+
+
+_TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "open": lambda body: f"The ledger {body['ledger']} was opened.",
+    "rules": lambda body: (
+        f"From here on rules {body['rules']} hold; earlier entries are judged by those of their time."
+    ),
+    "clock": lambda body: (
+        "The clock was set back: earlier entries have too late a date. What had ended by then stays ended."
+    ),
+    "key": lambda body: f"Releases are signed with the key {body['key']} from here on.",
+    "dataset": _registered,
+    "count": lambda body: (
+        f"Each row of {body['dataset']} was declared to stand for as many records as its column {body['column']} says."
+    ),
+    "account": _added,
+    "grant": _granted,
+    "end": lambda body: f"The grant of {body['account']} from {body['dataset']} was ended.",
+    "reserve": _reserved,
+    "drawn": lambda body: f"Noisy answers to the request {body['request']} are kept as {body['answers'][:12]}….",
+    "failed": _failed,
+    "commit": lambda body: f"The request {body['request']} was answered; its bundle is kept as {body['bundle'][:12]}….",
+    "void": _given_up,
+}
+"""What an entry of each kind did."""
 
 
 def notion_words(notion: Notion) -> Iterator[str]:
