@@ -1,8 +1,9 @@
 """Everything that may leave the confidential side, as plain values that know nothing of raw data.
 
 Private: `Measured` and `MeasuredGraph`, noisy whole numbers, together with the facts that a spec declares to be
-published exactly. **Not private**: `Profile`, for the curator who drafts a spec; `ExactTables`, for the curator's own
-eyes and for studies of data that is not confidential; and `Members`, for the owner's own side of a join.
+published exactly; and `Collected`, sums of reports that were private when they left the respondents' devices. **Not
+private**: `Profile`, for the curator who drafts a spec; `ExactTables`, for the curator's own eyes and for studies of
+data that is not confidential; and `Members`, for the owner's own side of a join.
 """
 
 from __future__ import annotations
@@ -114,6 +115,30 @@ class Members:
         order = np.argsort(self.categories, kind="stable")
         ends = np.cumsum(np.bincount(self.categories, minlength=number))
         return [[self.ids[at] for at in part] for part in np.split(order, ends[:-1])]
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """The reports of a local collection, added up.
+
+    ``tallies``: for each question of the plan the sums that its estimates follow from, ``counts`` how many reports they
+    are of. ``refused``: how many reports were not taken, by reason.
+    """
+
+    tallies: Sequence[NDArray[np.int64]]
+    counts: Sequence[int]
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.tallies) != len(self.counts) or any(one.dtype != np.int64 for one in self.tallies):
+            raise UsageError(
+                "a local collection has whole numbers, and how many reports they are of, for each question"
+            )
+
+    @property
+    def reports(self) -> int:
+        """How many reports were taken."""
+        return sum(self.counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import ExactTables, Measured, Members
+from margrave.crossing import Collected, ExactTables, Measured, Members
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger.ledger import Ledger
+from margrave.local.collector import STANDARD_INPUT, collect
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.measure.owners import read_members
@@ -29,6 +30,8 @@ from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.join.plan import JoinPlan
 from margrave.planning.join.spec import JoinSpec
+from margrave.planning.local.plan import LocalPlan
+from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
 from margrave.publish.bundle.room import check_manifest
@@ -55,6 +58,10 @@ def plan(spec: GraphSpec) -> GraphPlan: ...
 
 @overload
 def plan(spec: JoinSpec) -> JoinPlan: ...
+
+
+@overload
+def plan(spec: LocalSpec) -> LocalPlan: ...
 
 
 @overload
@@ -162,12 +169,17 @@ def release_graph(
     return GraphRelease(planned, measure_graph(planned, _data(planned.spec, data), generator, progress))
 
 
-def _data(spec: Spec | GraphSpec | JoinSpec, data: Any) -> Any:
+def _data(spec: Spec | GraphSpec | JoinSpec | LocalSpec, data: Any) -> Any:
     if data is None:
         if isinstance(spec, JoinSpec) or spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
-    if isinstance(data, str | Path) and not set("*?[:") & set(str(data)) and not Path(data).exists():
+    if (
+        isinstance(data, str | Path)
+        and str(data) != STANDARD_INPUT
+        and not set("*?[:") & set(str(data))
+        and not Path(data).exists()
+    ):
         raise DataError(f"{data} does not exist")
     return data
 
@@ -220,9 +232,15 @@ def _refuse_join(planned: JoinPlan, data: Any, generator: Generator, progress: P
     _check_join(planned)
 
 
+def _collect(planned: LocalPlan, data: Any, generator: Generator, progress: Progress | None) -> Collected:
+    """Nothing of a local collection is drawn here: its noise was drawn on the respondents' devices."""
+    return collect(planned, data if isinstance(data, list | tuple) else [data], progress)
+
+
 MEASURES: Mapping[str, Measures] = {
     "release": Measures(publishable, _check_tables, _measure_tables),
     "graph": Measures(_nothing, _nothing, measure_graph),
+    "local": Measures(_nothing, _nothing, _collect),
     "join": Measures(lambda planned: publishable(planned.table), _check_join, _refuse_join),
 }
 """Every way of asking that enters the confidential side, by its name."""

@@ -21,7 +21,11 @@ _SWEEP = "0.05,0.1,0.2,0.5,1,2,5,10"
 def plan(
     spec: SpecPath,
     target: Annotated[
-        str | None, typer.Option(help="Find the least budget with every cell within, say, 5@95%.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Find the least budget (of a local spec: the fewest respondents) with every cell within, say, 5@95%.",
+            show_default=False,
+        ),
     ] = None,
     sweep: Annotated[
         str | None,
@@ -51,8 +55,7 @@ def plan(
     else:
         show_plan(found)
         if target is not None:
-            lines = ", ".join(f"{name} = {text}" for name, text in found.spec.budget.as_dict().items())
-            notice(f"Write this budget into [privacy] to release by it: {lines}")
+            notice(way.reached(found))
 
 
 def _sweep(plans: Iterable[Plan], as_json: bool) -> None:

@@ -78,6 +78,14 @@ def write_file(path: Path, content: Content) -> None:
         settle_folder(path.parent)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file in the place of one that may be there, which stays as it is until the new one is on the disk."""
+    with _errors(path), _unfinished(path) as unfinished:
+        _write_settled(unfinished, content)
+        unfinished.replace(path)
+        settle_folder(path.parent)
+
+
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
     try:

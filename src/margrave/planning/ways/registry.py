@@ -36,6 +36,11 @@ def no_plans_for(spec: Any, wanted: Any) -> Any:
     raise UsageError("only tables are planned for a wanted error, or for several budgets: set the budget in the spec")
 
 
+def budget_reached(plan: Any) -> str:
+    lines = ", ".join(f"{name} = {text}" for name, text in plan.spec.budget.as_dict().items())
+    return f"Write this budget into [privacy] to release by it: {lines}"
+
+
 @dataclass(frozen=True)
 class SpecWay:
     """A way of asking that specs declare.
@@ -45,7 +50,7 @@ class SpecWay:
     its specs. ``load`` reads one, ``plan`` plans it, ``notion`` says whom releases by it protect, and refuses a spec by
     which that is not clear. ``remarks`` on a plan may take a while, such as what it would be without public facts.
     ``formulas`` of a plan are published texts that a spreadsheet would compute. ``plan_for`` plans for a wanted error,
-    ``sweep`` for several budgets.
+    ``reached`` says what it takes, ``sweep`` plans for several budgets.
     """
 
     name: str
@@ -57,6 +62,7 @@ class SpecWay:
     remarks: Callable[[Any], Remarks] = no_remarks
     formulas: Callable[[Any], tuple[str, ...]] = no_formulas
     plan_for: Callable[[Any, Any], Any] = no_plans_for
+    reached: Callable[[Any], str] = budget_reached
     sweep: Callable[[Any, Any], Any] = no_plans_for
 
 

@@ -1,0 +1,1 @@
+"""Local collections: the respondent's own side, which makes one report, and the collector, who adds reports up."""
