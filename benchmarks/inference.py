@@ -29,12 +29,13 @@ import numpy as np
 from scipy.special import expit
 
 import margrave as mg
+from margrave.algebra.arrays import Floats
 from margrave.algebra.table import Table
 from margrave.budget.units import PureDP
 from margrave.inference.inference import Inference
 from margrave.inference.intervals import Contrast, LogOdds, interval
 from margrave.models.loglinear import fit
-from margrave.models.model import Floats, Model
+from margrave.models.model import Model
 from margrave.planning.plan import Plan
 from margrave.publish.release import Release
 

@@ -23,12 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from margrave import examples
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Attribute, Domain, Margin
 from margrave.algebra.lattice import downward_closure, subsets
 from margrave.algebra.query import Query, answer, estimates, spread
 from margrave.algebra.residual import margin_from
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
-from margrave.reconstruct.estimates import Estimates, Floats
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.nonnegative.choice import nonnegative
 from margrave.reconstruct.stein import noise as unbiased_error
 from margrave.reconstruct.whole import whole

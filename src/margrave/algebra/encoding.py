@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Attribute, Domain, Margin
-from margrave.algebra.residual import Array
 from margrave.algebra.table import Table
 
 

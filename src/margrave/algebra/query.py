@@ -22,9 +22,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
-from margrave.algebra.residual import Array, centre, decompose
+from margrave.algebra.residual import centre, decompose
 from margrave.errors import UsageError
 
 

@@ -14,15 +14,13 @@ proportional to ``∏(k_j + 1)`` per margin; no matrix is formed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 
-Array = NDArray[Any]
 Axes = tuple[int, ...]
 
 

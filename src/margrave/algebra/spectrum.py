@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from margrave.algebra.arrays import Floats
 
 
 def cosines(size: int) -> Floats:

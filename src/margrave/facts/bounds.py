@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
-from margrave.algebra.residual import Array
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.facts import Facts, KnownCell, margin_name
 from margrave.facts.moves.notions import junction_order

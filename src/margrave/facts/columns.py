@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.facts.facts import Facts
-from margrave.facts.moves.kernel import Integers
 
 MOST_COLUMNS = 100_000
 """More base cells than this, after values that no fact tells apart have been put together, are not enumerated."""

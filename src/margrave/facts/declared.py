@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
 from margrave.algebra.encoding import Plain
-from margrave.algebra.residual import Array
 from margrave.algebra.table import Table
 from margrave.budget.events import Disclosure, Measurement
 from margrave.errors import RefusedError

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record
 from margrave.facts.columns import Classes, TooLarge, classes_of, connected, part_of
 from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime
-from margrave.facts.moves.kernel import Integers
 from margrave.facts.moves.notions import Notion, select
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from time import monotonic
 
 import numpy as np
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record
 from margrave.budget.events import MOST_CHANGED, Measurement, Protection, worst_move
@@ -21,7 +22,6 @@ from margrave.errors import UsageError
 from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime
-from margrave.facts.moves.kernel import Integers
 from margrave.facts.moves.norms import Seen, largest_norms, norms_of, seen
 from margrave.facts.moves.notions import Notion, is_decomposable, select
 from margrave.facts.moves.reductions import Core, Reduced, reduce_margins

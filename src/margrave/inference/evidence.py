@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
 from margrave.errors import RefusedError
-from margrave.models.model import LARGEST_MATRIX, Floats, Mask
+from margrave.models.model import LARGEST_MATRIX, Mask
 from margrave.planning.plan import Plan
 from margrave.spec.spec import possible_mask
 

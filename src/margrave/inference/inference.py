@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc, expit
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
 from margrave.inference.evidence import evidence
 from margrave.inference.intervals import Contrast, LogOdds, interval
 from margrave.inference.quasi import FitState, Quantity, Quasi
-from margrave.models.model import Floats, Model
+from margrave.models.model import Model
 from margrave.planning.accuracy import LEVEL
 from margrave.publish.released import Released
 

@@ -14,8 +14,8 @@ from math import inf
 import numpy as np
 from scipy.special import ndtri
 
+from margrave.algebra.arrays import Floats
 from margrave.inference.quasi import FitState, Quantity, Quasi
-from margrave.models.model import Floats
 
 FAR = 18.0
 """A log odds (ratio) beyond this, odds of 66 million to one, is taken for infinite."""

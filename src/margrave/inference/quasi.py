@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from margrave.algebra.arrays import Floats
 from margrave.inference.evidence import Evidence
-from margrave.models.model import Floats
 
 SPREAD = 5.0
 """A parameter of the orthonormal basis is drawn towards zero as if it were known to be within about ± this: so weakly

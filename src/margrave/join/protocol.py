@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.crossing import Members
 from margrave.errors import RefusedError, UsageError
 from margrave.join import curve
@@ -22,8 +22,6 @@ from margrave.join.batches import Batches, check_distinct, check_order, in_order
 from margrave.join.curve import Points
 from margrave.join.worker import WIDTH
 from margrave.noise import Generator, TruncatedLaplace
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

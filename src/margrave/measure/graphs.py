@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.crossing import MeasuredGraph
 from margrave.measure.engines.count import count_margins
 from margrave.measure.failures import Failures
@@ -18,8 +18,6 @@ from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
-
-Array = NDArray[np.int64]
 
 
 def measure_graph(plan: GraphPlan, data: Any, generator: Generator, progress: Progress | None = None) -> MeasuredGraph:
@@ -33,7 +31,7 @@ def measure_graph(plan: GraphPlan, data: Any, generator: Generator, progress: Pr
     return MeasuredGraph(noisy, pairs, degrees, generator.private)
 
 
-def _edges(spec: GraphSpec, data: Any, progress: Progress | None) -> Array:
+def _edges(spec: GraphSpec, data: Any, progress: Progress | None) -> Integers:
     """For each pair of nodes, 1 if there is an edge and 0 if not."""
     columns, nodes = spec.data.columns, len(spec.nodes)
     outside = max(spec.nodes.names, key=len) + "*"  # longer than every node, so none of them
@@ -54,11 +52,11 @@ def _edges(spec: GraphSpec, data: Any, progress: Progress | None) -> Array:
     return np.asarray(edges, dtype=np.int64)
 
 
-def _degrees(spec: GraphSpec, edges: Array) -> dict[Side, Array]:
+def _degrees(spec: GraphSpec, edges: Integers) -> dict[Side, Integers]:
     """The public degrees. Those that the spec gives are never compared with the data: nothing may depend on that."""
     one, other = (ends[edges == 1] for ends in pairs_of(spec))
     sent, taken = (np.bincount(ends, minlength=len(spec.nodes)).astype(np.int64) for ends in (one, other))
-    by_side: dict[Side, Array] = {"degree": sent + taken, "out_degree": sent, "in_degree": taken}
+    by_side: dict[Side, Integers] = {"degree": sent + taken, "out_degree": sent, "in_degree": taken}
     return {
         known.side: by_side[known.side][list(known.nodes)]
         if known.values is None

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_array, hstack
 
+from margrave.algebra.arrays import Floats
 from margrave.errors import RefusedError
-from margrave.models.model import Floats, Mask, Model
+from margrave.models.model import Mask, Model
 
 LARGEST_PROGRAM = 4_000_000
 """The most non-zero entries of the linear program that finds a face."""

@@ -15,10 +15,11 @@ from math import log
 import numpy as np
 from scipy.special import chdtrc, xlogy
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
 from margrave.models.facial import Face, face
-from margrave.models.model import Floats, Mask, Model
+from margrave.models.model import Mask, Model
 from margrave.models.solve import SolvedCounts, closed_form, ipf, newton
 
 TOLERANCE = 1e-10

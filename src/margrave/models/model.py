@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure, maximal
 from margrave.errors import RefusedError, UsageError
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LARGEST_MATRIX = 40_000_000

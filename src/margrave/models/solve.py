@@ -11,7 +11,8 @@ from math import prod
 
 import numpy as np
 
-from margrave.models.model import LARGEST_MATRIX, Floats, Mask, Model
+from margrave.algebra.arrays import Floats
+from margrave.models.model import LARGEST_MATRIX, Mask, Model
 
 STEPS = 200
 """The most steps of Newton's method."""

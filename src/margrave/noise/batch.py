@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from margrave.algebra.arrays import Integers
 from margrave.noise.family import Noise
-from margrave.noise.generator import Generator, Integers
+from margrave.noise.generator import Generator
 
 _TOGETHER = 1 << 20
 """Draws made at a time: many enough to be fast, few enough to be small beside the results."""

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from margrave.algebra.arrays import Flags, Octets
 
 if TYPE_CHECKING:
-    from margrave.noise.generator import Generator, Octets
+    from margrave.noise.generator import Generator
 
-Flags = npt.NDArray[np.bool_]
 
 FIRST = 8  # bits of U revealed at once; a coin is still open after them with probability 2^-8
 NEXT = 64  # bits revealed together whenever a coin is still open

@@ -10,15 +10,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from margrave.noise.generator import Generator, Integers
+    from margrave.noise.generator import Generator
 
-Floats = npt.NDArray[np.float64]
 
 _SHORT = 1 << 40  # numerators and denominators below this are kept as they are
 _SIGNIFICANT = 34  # significant bits kept of the others

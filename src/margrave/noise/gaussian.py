@@ -17,9 +17,10 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from margrave.noise.exact import Chance, Flags, exp_bounds
-from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for, registered
-from margrave.noise.generator import Generator, Integers
+from margrave.algebra.arrays import Flags, Floats, Integers
+from margrave.noise.exact import Chance, exp_bounds
+from margrave.noise.family import checked_parameter, checked_size, grid_up, nats_for, registered
+from margrave.noise.generator import Generator
 from margrave.noise.laplace import BLOCK, Magnitudes
 
 _LEAST, _MOST = Fraction(1, 1 << 40), Fraction(1 << 100)

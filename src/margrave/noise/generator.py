@@ -12,14 +12,10 @@ import threading
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from margrave.algebra.arrays import Integers, Octets, Words
 from margrave.errors import RefusedError, UsageError
-
-Octets = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
 
 _ZEROS = bytes(1 << 16)
 _BLOCK = 16  # bytes of one AES block: the cipher asks for this much room beyond the text

@@ -18,9 +18,10 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from margrave.noise.exact import Chance, Coins, Flags
-from margrave.noise.family import Floats, checked_parameter, checked_size, grid_up, nats_for, registered
-from margrave.noise.generator import Generator, Integers
+from margrave.algebra.arrays import Flags, Floats, Integers
+from margrave.noise.exact import Chance, Coins
+from margrave.noise.family import checked_parameter, checked_size, grid_up, nats_for, registered
+from margrave.noise.generator import Generator
 
 BLOCK = 1 << 13  # draws worked on together, so that they stay in the processor's cache
 _UNDERFLOW = 700  # from 1/scale = 745 on the variance is zero in double precision

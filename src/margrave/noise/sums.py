@@ -14,8 +14,9 @@ from math import pi, sqrt
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.errors import UsageError
-from margrave.noise.family import Floats, Noise
+from margrave.noise.family import Noise
 
 _SMOOTHING = 0.005
 """A little Gaussian blur, in standard deviations, makes the distribution of a lattice sum continuous and its

@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import UsageError
 from margrave.noise.exact import exp_bounds
-from margrave.noise.family import Floats, checked_size, grid_up
-from margrave.noise.generator import Generator, Integers
+from margrave.noise.family import checked_size, grid_up
+from margrave.noise.generator import Generator
 from margrave.noise.laplace import DiscreteLaplace
 
 MOST_REACH = 1 << 24

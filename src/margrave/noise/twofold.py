@@ -15,8 +15,9 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from margrave.noise.family import Floats, registered
-from margrave.noise.generator import Generator, Integers
+from margrave.algebra.arrays import Floats, Integers
+from margrave.noise.family import registered
+from margrave.noise.generator import Generator
 from margrave.noise.laplace import DiscreteLaplace
 from margrave.noise.truncated import TruncatedLaplace
 

@@ -14,10 +14,11 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import spread
-from margrave.algebra.residual import Array, decompose, margin_from
+from margrave.algebra.residual import decompose, margin_from
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise.sums import Term, WeightedSum

@@ -15,10 +15,10 @@ from math import prod, sqrt
 
 import numpy as np
 
+from margrave.algebra.arrays import Array, Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
-from margrave.algebra.residual import Array
-from margrave.algebra.spectrum import Floats, Transform, cosines, turned
+from margrave.algebra.spectrum import Transform, cosines, turned
 from margrave.budget.events import Measurement
 
 _CONTRAST = np.array([[sqrt(0.5)]])

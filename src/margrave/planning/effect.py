@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
-from margrave.algebra.residual import Array
 from margrave.budget.events import cost
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.bounds import CellBounds, bounds_from_facts

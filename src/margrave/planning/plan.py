@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
-from margrave.algebra.residual import Array
 from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
 from margrave.budget.units import ZCDP, Budget, PureDP
 from margrave.errors import RefusedError

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.encoding import Plain
 from margrave.algebra.lattice import subsets
@@ -27,7 +28,7 @@ from margrave.algebra.query import Query
 from margrave.errors import RefusedError
 from margrave.planning import strategies
 from margrave.planning.limits import ALL_WIDE_CELLS, FEW_ATTRIBUTES, LISTED_ATTRIBUTES, WIDE_CELLS, listable
-from margrave.planning.search.model import Candidate, Floats, Goal
+from margrave.planning.search.model import Candidate, Goal
 from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish, residual_slopes, smooth
 from margrave.planning.strategies import Demand, Shares

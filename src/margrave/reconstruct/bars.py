@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
@@ -28,7 +29,6 @@ from margrave.reconstruct.unbiased import Fit
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int | None], None]
 
 _LEAST = 0.25

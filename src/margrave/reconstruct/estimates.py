@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
 
-Floats = NDArray[np.float64]
 Possible = NDArray[np.bool_]
 """Which cells of the full table may hold records."""
 Progress = Callable[[float], None]

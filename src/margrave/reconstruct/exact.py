@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, vstack
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
-from margrave.reconstruct.estimates import Floats, Possible
+from margrave.reconstruct.estimates import Possible
 
-Integers = NDArray[np.int64]
 Codes = tuple[Margin, tuple[int, ...]]
 
 LARGEST_FLOW = 1 << 16

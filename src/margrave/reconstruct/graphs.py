@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack, identity
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.crossing import MeasuredGraph
 from margrave.planning.graphs.degrees import Side
 from margrave.planning.graphs.plan import GraphPlan
@@ -21,8 +22,6 @@ from margrave.planning.graphs.spec import GraphSpec
 TIME_LIMIT = 60.0
 """Seconds for each integer program; what is best by then is taken."""
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 _SCRAMBLE = 2654435761  # an odd number near 2^32/φ: spreads positions evenly
 
 

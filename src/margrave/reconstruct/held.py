@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Counts
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
 from margrave.planning.limits import FULL_CELLS
-
-Counts = NDArray[np.int64] | NDArray[np.float64]
-Codes = NDArray[Any]
 
 
 class Held(Protocol):

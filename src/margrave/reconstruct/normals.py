@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from margrave.algebra.arrays import Floats
 from margrave.noise.generator import Generator
-from margrave.reconstruct.estimates import Floats
 
 
 class Normals:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrave.algebra.arrays import Counts
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.crossing import Measured
@@ -23,7 +24,7 @@ from margrave.noise import DiscreteLaplace
 from margrave.planning.limits import FULL_CELLS
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep, keepable
-from margrave.reconstruct.held import Counts, FullTable, Held, Records
+from margrave.reconstruct.held import FullTable, Held, Records
 from margrave.reconstruct.nonnegative.choice import nonnegative
 from margrave.reconstruct.nonnegative.linear_program import LARGEST as LARGEST_PROGRAM
 from margrave.reconstruct.nonnegative.linear_program import sufficient_raise

@@ -15,10 +15,11 @@ from math import prod, sqrt
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.residual import centre, margin_from
-from margrave.reconstruct.estimates import Estimates, Floats
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.normals import Normals
 
 _STEP = 0.2

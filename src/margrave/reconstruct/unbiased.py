@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import estimates
-from margrave.algebra.residual import Array, margin_from, residuals
+from margrave.algebra.residual import margin_from, residuals
 from margrave.crossing import Measured
 from margrave.errors import UsageError
 from margrave.planning.accuracy import Accuracy

@@ -18,17 +18,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.algebra.spectrum import Transform
 from margrave.errors import UsageError, suggest
 from margrave.planning.limits import is_wide
-from margrave.reconstruct.estimates import Floats, Possible
+from margrave.reconstruct.estimates import Possible
 from margrave.reconstruct.exact import ExactCounts, sliced, slices, whole_core
-
-Integers = NDArray[np.int64]
 
 METHODS = ("controlled", "nearest")
 

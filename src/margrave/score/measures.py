@@ -12,11 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.errors import UsageError
 from margrave.models.loglinear import ModelFit, fit
-from margrave.models.model import Floats, Model
+from margrave.models.model import Model
 
 
 @dataclass(frozen=True)

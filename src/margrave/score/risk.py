@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
-from margrave.models.model import Floats, Mask, Model
+from margrave.models.model import Mask, Model
 from margrave.score.measures import check_same_cells
 
 LARGEST_SHARP = 1024

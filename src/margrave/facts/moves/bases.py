@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from time import monotonic
 
+from margrave.algebra.arrays import Integers
 from margrave.facts.moves.cache import load_basis, store_basis
 from margrave.facts.moves.external import external_basis, program
 from margrave.facts.moves.graver import OutOfTime, graver_basis
-from margrave.facts.moves.kernel import Integers
 
 _SLOW = 1.0
 """Results that took more seconds than this are stored."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from margrave.algebra.arrays import Integers
 from margrave.facts.moves.graver import is_primitive
-from margrave.facts.moves.kernel import Integers
 
 VERSION = 1
 """Of the file format and of the algorithm: raised whenever either changes."""

@@ -11,9 +11,9 @@ from time import monotonic
 
 import numpy as np
 
+from margrave.algebra.arrays import Integers
 from margrave.facts.moves.cache import text_of
 from margrave.facts.moves.graver import MOST_MOVES, OutOfTime, unique_up_to_sign
-from margrave.facts.moves.kernel import Integers
 from margrave.files.temporary import temporary_folder
 
 _NAMES = ("4ti2-graver", "graver")

@@ -17,7 +17,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.facts.moves.kernel import Integers, kernel_basis, unit_pivots
+from margrave.algebra.arrays import Integers
+from margrave.facts.moves.kernel import kernel_basis, unit_pivots
 
 _BLOCK = 1 << 22
 """Pairs compared at once."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from margrave.algebra.arrays import Integers
+
 _LARGEST = 1 << 40
 
 

@@ -13,10 +13,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
 from margrave.algebra.residual import centre
-from margrave.facts.moves.kernel import Integers
 from margrave.facts.moves.reductions import Reduced
 
 

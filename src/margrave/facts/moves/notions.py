@@ -16,8 +16,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.facts.moves.graver import OutOfTime
-from margrave.facts.moves.kernel import Integers
 
 Notion = Literal["worst-case", "positive", "markov"]
 NOTIONS: tuple[Notion, ...] = get_args(Notion)

@@ -18,10 +18,10 @@ from math import prod
 
 import numpy as np
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import maximal
 from margrave.facts.facts import Facts
-from margrave.facts.moves.kernel import Integers
 
 Axes = tuple[int, ...]
 _MOST_PERMUTED = 7

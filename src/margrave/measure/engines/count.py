@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.cover import BLOCK_ROWS, MAX_CELLS, check_cells, cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
@@ -23,13 +23,11 @@ from margrave.measure.sources.sources import Source
 from margrave.measure.units import bound_units
 from margrave.spec.codebook import Codebook
 
-Array = npt.NDArray[np.int64]
-
 DENSE_CELLS = 1 << 24
 """Exact tables of more cells than this are counted by hashing, for the occupied cells alone."""
 
 
-class Counts(dict[Margin, Array]):
+class Counts(dict[Margin, Integers]):
     """Exact 64-bit counts by margin, one axis for each attribute. Shows no count unless asked for one."""
 
     def __repr__(self) -> str:
@@ -117,7 +115,7 @@ def _count(
     patterns: Patterns,
     progress: Progress | None,
     checked: Margin = (),
-) -> tuple[dict[Margin, Array], dict[Margin, SparseTable]]:
+) -> tuple[dict[Margin, Integers], dict[Margin, SparseTable]]:
     """One pass over the data for all dense and sparse margins and for the patterns."""
     domain = codebook.domain
     needed = tuple(dict.fromkeys([*dense, *patterns.margins]))
@@ -171,7 +169,7 @@ class Tally:
         self._total = checked_total(self._total + amount)
         self._kernel.add(block, amount)
 
-    def margins(self, wanted: Collection[Margin]) -> dict[Margin, Array]:
+    def margins(self, wanted: Collection[Margin]) -> dict[Margin, Integers]:
         """Each wanted margin: the counted table itself, or a sum of the smallest counted table above it."""
         self._kernel.finish()
         holders: dict[str, set[Margin]] = {}
@@ -180,7 +178,7 @@ class Tally:
                 holders.setdefault(name, set()).add(table)
         return {margin: self._sum(margin, holders) for margin in wanted}
 
-    def _sum(self, margin: Margin, holders: Mapping[str, set[Margin]]) -> Array:
+    def _sum(self, margin: Margin, holders: Mapping[str, set[Margin]]) -> Integers:
         counts = self._kernel.counts
         if margin in counts:
             return counts[margin].reshape(self._domain.shape(margin))

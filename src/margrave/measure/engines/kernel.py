@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.cover import cost
 from margrave.algebra.domain import Domain, Margin
 from margrave.measure.records import Coded
-
-Array = npt.NDArray[np.int64]
 
 _MOST_THREADS = 8
 _WORTH_THREADS = 1 << 21
@@ -88,7 +87,7 @@ def _shares(domain: Domain, tables: Sequence[Margin], threads: int) -> Iterator[
 class _Share:
     """The tables of one thread, in sorted order, so that a table's leading attributes are often its neighbour's."""
 
-    def __init__(self, domain: Domain, tables: Sequence[Margin], counts: Mapping[Margin, Array]) -> None:
+    def __init__(self, domain: Domain, tables: Sequence[Margin], counts: Mapping[Margin, Integers]) -> None:
         self._sizes = {attribute.name: attribute.size for attribute in domain}
         self._tables = [(table, cell_type(domain.cells(table)), counts[table]) for table in tables]
 
@@ -125,7 +124,7 @@ def cell_type(cells: int) -> np.dtype[Any]:
     return np.dtype(np.int64)
 
 
-def _count(counts: Array, cells: npt.NDArray[Any], weights: Array | None, amount: int) -> None:
+def _count(counts: Integers, cells: npt.NDArray[Any], weights: Integers | None, amount: int) -> None:
     """Adds a block to one table. Float sums of whole numbers are exact as long as they stay below 2**53."""
     if counts.size > 4 * cells.size or amount >= _EXACT_FLOAT:
         np.add.at(counts, cells, 1 if weights is None else weights)

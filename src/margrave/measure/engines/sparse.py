@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.algebra.sparse import SparseTable
 from margrave.errors import RefusedError
 from margrave.measure.records import LARGEST, Coded
 
-Array = npt.NDArray[np.int64]
-
 _MERGE_ROWS = 1 << 20
 
 
-def numbers(domain: Domain, margin: Margin, codes: dict[str, Array]) -> Array:
+def numbers(domain: Domain, margin: Margin, codes: dict[str, Integers]) -> Integers:
     """The cell of each record."""
     cells = np.zeros(len(codes[margin[0]]) if margin else 0, dtype=np.int64)
     for name in margin:
@@ -46,7 +44,7 @@ class SparseTally:
 
     def __init__(self, domain: Domain, margins: Collection[Margin]) -> None:
         self._domain = domain
-        self._runs: dict[Margin, list[tuple[Array, Array]]] = {margin: [] for margin in maximal(margins)}
+        self._runs: dict[Margin, list[tuple[Integers, Integers]]] = {margin: [] for margin in maximal(margins)}
         self._fresh = dict.fromkeys(self._runs, 0)
 
     def __repr__(self) -> str:
@@ -87,7 +85,7 @@ def _project(table: SparseTable, margin: Margin) -> SparseTable:
     return _merged(table.domain, margin, [(cells if margin else np.zeros_like(table.counts), table.counts)])
 
 
-def _grouped(cells: Array, weights: Array | None) -> tuple[Array, Array]:
+def _grouped(cells: Integers, weights: Integers | None) -> tuple[Integers, Integers]:
     if weights is None:
         found = pc.value_counts(pa.array(cells))
         return np.asarray(found.field("values")), np.asarray(found.field("counts"))
@@ -95,7 +93,7 @@ def _grouped(cells: Array, weights: Array | None) -> tuple[Array, Array]:
     return np.asarray(table["cell"]), np.asarray(table["count_sum"])
 
 
-def _merged(domain: Domain, margin: Margin, runs: list[tuple[Array, Array]]) -> SparseTable:
+def _merged(domain: Domain, margin: Margin, runs: list[tuple[Integers, Integers]]) -> SparseTable:
     """All runs as one, cells in increasing order and without zeros."""
     none = np.zeros(0, dtype=np.int64)
     cells, counts = _grouped(

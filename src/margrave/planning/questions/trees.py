@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from margrave.algebra.arrays import Floats
 
 
 def tree_counts(counts: NDArray[Any], branching: int, levels: int) -> NDArray[Any]:

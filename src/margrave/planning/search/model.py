@@ -20,16 +20,15 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from margrave.algebra.arrays import Floats
 from margrave.errors import UsageError
 
 Margin = tuple[int, ...]
 Candidate = tuple[Margin, Margin]
 Choice = tuple[Margin, Margin, float]
 Workload = Mapping[Margin, float]
-Floats = NDArray[np.float64]
 
 DENSE_ENTRIES = 4_000_000
 MANY_MARKS = 1_000_000

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from margrave.planning.search.model import Candidate, Choice, Floats, Goal, Margin
+from margrave.algebra.arrays import Floats
+from margrave.planning.search.model import Candidate, Choice, Goal, Margin
 from margrave.planning.search.moves import Candidates, simple_sets
 from margrave.planning.search.shares import improve, polish, smooth
 

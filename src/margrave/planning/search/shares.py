@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from margrave.planning.search.model import Floats, Goal
+from margrave.algebra.arrays import Floats
+from margrave.planning.search.model import Goal
 
 SEARCH_POWER = 12.0
 POLISH_POWERS = (8.0, 32.0, 128.0, 512.0)

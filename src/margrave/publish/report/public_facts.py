@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
-from margrave.algebra.residual import Array
 from margrave.facts.bounds import CellBounds
 from margrave.facts.declared import public_facts
 from margrave.facts.facts import KnownCell, margin_name

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.planning.limits import ENTROPY_CELLS
-from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.stein import probes, risk_of
 

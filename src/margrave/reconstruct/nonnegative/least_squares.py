@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrave.reconstruct.estimates import Estimates, Floats, Possible, Progress
+from margrave.algebra.arrays import Floats
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
 from margrave.reconstruct.nonnegative.entropy import Path
 from margrave.reconstruct.nonnegative.entropy import applies as path_applies
 from margrave.reconstruct.nonnegative.spectrum import Spectrum

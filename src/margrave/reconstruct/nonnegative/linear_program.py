@@ -17,9 +17,10 @@ from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array, eye_array
 from scipy.special import gammaincinv
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.errors import MargraveError, RefusedError, UsageError
-from margrave.reconstruct.estimates import Estimates, Floats, Possible
+from margrave.reconstruct.estimates import Estimates, Possible
 
 LARGEST = 1 << 16
 """The most cells for which the program is solved."""

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtr
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.spectrum import cosines
 from margrave.planning.limits import CHAIN_SIZE
-from margrave.reconstruct.estimates import Estimates, Floats, Possible
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals
 

@@ -18,7 +18,8 @@ from math import prod
 import numpy as np
 from scipy.special import log_ndtr
 
-from margrave.reconstruct.estimates import Estimates, Floats, Possible
+from margrave.algebra.arrays import Floats
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 
 _SCALES = 6

@@ -13,8 +13,9 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.spectrum import Transform, cosines
-from margrave.reconstruct.estimates import Estimates, Floats
+from margrave.reconstruct.estimates import Estimates
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.lattice import subsets
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.layout import Tables
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Floats
 from margrave.algebra.domain import Margin
 from margrave.noise import Generator
 from margrave.planning.limits import (
@@ -32,10 +32,9 @@ from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds
 from margrave.reconstruct.records.layout import tables
 from margrave.reconstruct.records.risk import Judge, judge, known_noise
 from margrave.reconstruct.records.start import first_records, shares
-from margrave.reconstruct.records.variables import Codes, Variables
+from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
 
-Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 HOTTEST, COLDEST = 1.0, 2.0**-20

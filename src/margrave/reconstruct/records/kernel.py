@@ -9,12 +9,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Floats
 from margrave.reconstruct.records.kinds import Kinds
 from margrave.reconstruct.records.layout import LoopTables
 from margrave.reconstruct.records.zeros import Zeros
 
-Floats = NDArray[np.float64]
-Codes = NDArray[Any]
 State = NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,14 +16,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Floats, Integers
 from margrave.noise import Generator
 from margrave.planning.limits import KINDS
-from margrave.reconstruct.records.variables import Codes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _WEIGHT, _LEAST = 0.01, 10.0
 """The noisy shares weigh as much in each kind as this part of all records would, and at least as so many records."""
@@ -39,8 +35,8 @@ class Kinds(NamedTuple):
     that no record is of.
     """
 
-    of: Ints
-    first: Ints
+    of: Integers
+    first: Integers
     having: Floats
     members: Floats
     shares: Floats

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.reconstruct.records.variables import Variables
 
-Ints = NDArray[np.int64]
 Cells = NDArray[np.uint64]
 """Places of cells: without a sign, so that the compiled loops need no look at negative ones."""
 
@@ -30,17 +30,17 @@ class LoopTables(NamedTuple):
     ``entry[t]`` is one entry of table t.
     """
 
-    sizes: Ints
-    first: Ints
-    owner: Ints
+    sizes: Integers
+    first: Integers
+    owner: Integers
     where: Cells
-    begin: Ints
+    begin: Integers
     step: Cells
     stride: Cells
-    others: Ints
-    other: Ints
-    other_begin: Ints
-    entry: Ints
+    others: Integers
+    other: Integers
+    other_begin: Integers
+    entry: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class Tables:
     """
 
     margins: tuple[Margin, ...]
-    offsets: Ints
-    cells: Ints
+    offsets: Integers
+    cells: Integers
     groups: tuple[tuple[int, int, tuple[int, ...]], ...]
     layout: LoopTables
 
@@ -106,11 +106,11 @@ class _Steps:
     """The steps of all variables in all tables; equal ones are kept once."""
 
     def __init__(self) -> None:
-        self.parts: list[Ints] = []
+        self.parts: list[Integers] = []
         self._size = 0
         self._known: dict[bytes, int] = {}
 
-    def begin(self, steps: Ints) -> int:
+    def begin(self, steps: Integers) -> int:
         key = steps.tobytes()
         if key not in self._known:
             self._known[key] = self._size
@@ -119,7 +119,7 @@ class _Steps:
         return self._known[key]
 
 
-def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> LoopTables:
+def _layout(found: Variables, margins: Sequence[Margin], offsets: Integers) -> LoopTables:
     steps = _Steps()
     entries: list[list[tuple[int, int, list[tuple[int, int]], int]]] = [[] for _ in found.names]
     for table, margin in enumerate(margins):
@@ -151,15 +151,15 @@ def _layout(found: Variables, margins: Sequence[Margin], offsets: Ints) -> LoopT
     )
 
 
-def _stride(steps: Ints) -> int:
+def _stride(steps: Integers) -> int:
     """The distance between the cells of neighbouring codes, if it is one for all of them; otherwise 0."""
     even = len(steps) > 1 and np.array_equal(steps, steps[1] * np.arange(len(steps)))
     return int(steps[1]) if even else 0
 
 
-def _moves(found: Variables, margin: Margin) -> dict[int, Ints]:
+def _moves(found: Variables, margin: Margin) -> dict[int, Integers]:
     """For each variable that a table depends on, by how many cells each of its codes moves."""
-    moves: dict[int, Ints] = {}
+    moves: dict[int, Integers] = {}
     stride = 1
     for name in reversed(margin):
         variable, move = found.source[name], stride * found.implied[name]

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.records.energy import Energy
-
-Floats = NDArray[np.float64]
 
 
 def known_noise(energy: Energy, seed: str) -> Floats:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Floats
 from margrave.errors import RefusedError
 from margrave.noise import Generator
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.records.variables import Codes, Variables
+from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
-
-Floats = NDArray[np.float64]
 
 _ROUNDS = 100
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes
 from margrave.algebra.domain import Domain
 from margrave.spec.codebook import Codebook
-
-Codes = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

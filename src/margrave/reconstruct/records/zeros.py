@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Codes, Integers
 from margrave.algebra.domain import Domain
-from margrave.reconstruct.records.variables import Codes, Variables
+from margrave.reconstruct.records.variables import Variables
 
-Ints = NDArray[np.int64]
 Pattern = Mapping[str, frozenset[str]]
 
 
@@ -22,11 +22,11 @@ class Zeros(NamedTuple):
     says whether a code of it belongs to the pattern. ``pattern[first[v]]`` … are the patterns with variable v.
     """
 
-    first: Ints
-    pattern: Ints
-    slots: Ints
-    variable: Ints
-    begin: Ints
+    first: Integers
+    pattern: Integers
+    slots: Integers
+    variable: Integers
+    begin: Integers
     inside: NDArray[np.bool_]
 
     def matched(self, codes: Codes) -> NDArray[np.bool_]:

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
+from margrave.algebra.arrays import Floats
 from margrave.budget.units import ZCDP, ApproxDP, Budget
-
-Floats = npt.NDArray[np.float64]
 
 _EVENTS = 200
 """Thresholds that are tried on the first half."""

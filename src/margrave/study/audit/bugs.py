@@ -12,6 +12,7 @@ from math import exp, floor, log
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.budget.units import Budget, PureDP
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.planning.plan import Plan
@@ -19,7 +20,6 @@ from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import PublicFact, Wanted
-from margrave.study.audit.bounds import Floats
 from margrave.study.audit.exact import loss_of
 from margrave.study.audit.findings import Finding, Settings
 from margrave.study.audit.mechanism import Mechanism, audit_mechanism, noisy_answers

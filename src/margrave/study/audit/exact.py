@@ -8,9 +8,9 @@ from itertools import product
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom
 
+from margrave.algebra.arrays import Floats
 from margrave.budget.units import ZCDP, Budget, PureDP, amount
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator, Noise
 from margrave.planning.plan import Plan
@@ -21,8 +21,6 @@ from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 from margrave.study.audit.findings import Audit, Finding, Settings
 from margrave.study.audit.neighbours import Move, answers, worst
-
-Floats = npt.NDArray[np.float64]
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
     ((2, 2, 2), ("ab", "bc")),

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import ZCDP, Budget, amount
 from margrave.noise import Generator, Noise
-from margrave.study.audit.bounds import Floats, loss_at_least
+from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Finding, Settings
-
-Integers = npt.NDArray[np.int64]
 
 _LEAST = 1e-300
 _BEYOND = 1e-6

@@ -13,8 +13,8 @@ from math import prod
 from time import monotonic
 
 import numpy as np
-import numpy.typing as npt
 
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.algebra.table import Table
@@ -29,7 +29,6 @@ from margrave.planning.plan import Plan
 from margrave.spec.spec import possible_mask
 from margrave.spec.workload import Pattern
 
-Integers = npt.NDArray[np.int64]
 Codes = tuple[int, ...]
 
 _MOST_PRICED = 4000

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Margin
 from margrave.budget.units import ZCDP, amount
 from margrave.pipeline import release
@@ -20,9 +21,9 @@ from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
-from margrave.study.audit.bounds import Floats, loss_at_least
+from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Finding, Settings
-from margrave.study.audit.mechanism import Integers, Mechanism, audit_mechanism, log_ratio, noisy_answers
+from margrave.study.audit.mechanism import Mechanism, audit_mechanism, log_ratio, noisy_answers
 from margrave.study.audit.neighbours import Codes, Move, Priced, answers, used, worst
 
 if TYPE_CHECKING:

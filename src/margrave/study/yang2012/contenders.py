@@ -26,6 +26,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from margrave import pipeline
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import Query, one_record
 from margrave.algebra.table import Table
@@ -34,7 +35,7 @@ from margrave.budget.units import PureDP, amount
 from margrave.errors import UsageError
 from margrave.planning.plan import Plan
 from margrave.planning.planner import Choice, best_plan, candidates
-from margrave.reconstruct.estimates import Estimates, Floats
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.nonnegative.linear_program import linear_program
 from margrave.reconstruct.whole import whole
 from margrave.spec.choices import Strategy
