@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(target, name)
     if name == "Release":
-        from margrave.publish.release import Release
+        from margrave.publish.ways import Release  # with all ways, so that their bundles are recognised
 
         return Release
     if name == "SigningKey":

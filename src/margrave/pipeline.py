@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from warnings import warn
 
 from margrave.algebra.domain import Margin
 from margrave.crossing import Collected, ExactTables, Measured, Members
@@ -26,7 +27,7 @@ from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
 from margrave.planning.checks import check_plan
-from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
+from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.join.plan import JoinPlan
 from margrave.planning.join.spec import JoinSpec
@@ -37,12 +38,12 @@ from margrave.planning.ways.registry import planned
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
-from margrave.publish.graphs import GraphRelease
-from margrave.publish.ways.registry import bundle_way
+from margrave.publish.ways import bundle_way
 from margrave.reconstruct.published import publishable
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from margrave.publish.graphs.release import GraphRelease
     from margrave.publish.release import Release
 
 Progress = Callable[[int, int | None], None]
@@ -88,6 +89,10 @@ class Options(TypedDict, total=False):
 
 @overload
 def release(what: Plan | Spec, data: Any = None, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def release(what: GraphPlan | GraphSpec, data: Any = None, **options: Unpack[Options]) -> GraphRelease: ...
 
 
 @overload
@@ -152,8 +157,10 @@ def draft(data: Any, *, name: str = "data", progress: Progress | None = None) ->
 
 
 def plan_graph(spec: GraphSpec | str | Path) -> GraphPlan:
-    """What a release of a graph would do and cost. Opens no data."""
-    return make_graph_plan(spec if isinstance(spec, GraphSpec) else GraphSpec.load(spec))
+    """An earlier name of `plan`, for graphs."""
+    warn("plan_graph is now called plan, for graphs as for tables", DeprecationWarning, stacklevel=2)
+    found: GraphPlan = plan(spec if isinstance(spec, GraphSpec) else GraphSpec.load(spec))
+    return found
 
 
 def release_graph(
@@ -163,10 +170,9 @@ def release_graph(
     seed: int | str | None = None,
     progress: Progress | None = None,
 ) -> GraphRelease:
-    """Spend the budget of a graph plan once. ``data``: the edges, one record for each; ``seed`` as for `release`."""
-    planned = what if isinstance(what, GraphPlan) else plan_graph(what)
-    generator = Generator.system() if seed is None else Generator.seeded(seed)
-    return GraphRelease(planned, measure_graph(planned, _data(planned.spec, data), generator, progress))
+    """An earlier name of `release`, for graphs."""
+    warn("release_graph is now called release, for graphs as for tables", DeprecationWarning, stacklevel=2)
+    return release(GraphSpec.load(what) if isinstance(what, str | Path) else what, data, seed=seed, progress=progress)
 
 
 def _data(spec: Spec | GraphSpec | JoinSpec | LocalSpec, data: Any) -> Any:

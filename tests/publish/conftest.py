@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import margrave as mg
-from margrave.publish.bundle import manifest
-from margrave.publish.bundle.manifest import Checksum
+from margrave.publish.bundle import account
+from margrave.publish.bundle.account import Checksum
 from margrave.spec.spec import Spec
 
 BASE = {
@@ -73,7 +73,7 @@ def _reseal(folder: Path, change=lambda found: None) -> None:
             one = Checksum.of((folder / name).read_bytes())
             found["files"][name] = {"bytes": one.length, "sha256": one.sha256}
     change(found)
-    text = manifest._canonical(found | {"digest": manifest._digest(found)})
+    text = account._canonical(found | {"digest": account._digest(found)})
     (folder / "release.json").write_bytes(text)
 
 

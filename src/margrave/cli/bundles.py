@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +21,7 @@ from margrave.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from margrave.publish.released import Released
+    from margrave.publish.way import Contents
 
 _NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and who knows it can take the noise away."
 
@@ -39,7 +38,8 @@ def show(
 ) -> None:
     """Show what a release holds, or a table of it with error bars."""
     from margrave.errors import UsageError
-    from margrave.publish.bundle.bundle import load
+    from margrave.publish.way import Asking
+    from margrave.publish.ways import bundle_way, load
 
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")
@@ -48,54 +48,37 @@ def show(
     release = load(out)
     if not release.private:
         notice(_NOT_PRIVATE)
+    way = bundle_way(release.plan.way)
     if table is None:
         if as_csv:
             raise UsageError("name a table to have it as CSV, such as smoke,pressure")
-        _show_contents(release, out, as_json)
+        _show_contents(way.contents(release), release.private, out, as_json)
         return
-    names = parts(table)
-    if len(set(names)) < len(names):
-        raise UsageError(f"{table!r} names an attribute twice")
     # A table that was not asked for, or another level, has its error bars simulated now.
     with progress("Finding error bars"):
-        frame = (release.noisy if unbiased else release.table)(*names, level=level)
+        shown = way.table(release, Asking(tuple(parts(table)), level, unbiased))
     if as_json:
-        margin = release.domain.margin(names)
-        rows = frame.to_dict(orient="records")
-        print_json({"private": release.private, "table": list(margin), "level": level, "rows": rows})
+        rows = shown.frame.to_dict(orient="records")
+        print_json({"private": release.private, "table": list(shown.names), "level": level, "rows": rows})
     elif as_csv:
-        print_csv(frame)
+        print_csv(shown.frame)
     else:
-        print_frame(_labelled(release, frame), _title(release, names))
+        print_frame(shown.labelled, shown.title)
 
 
-def _title(release: Released, names: Sequence[str]) -> str:
-    codebook = release.plan.spec.codebook
-    return " × ".join(codebook[name].title or name for name in release.domain.margin(names)) or "Total"
-
-
-def _labelled(release: Released, frame: Any) -> Any:
-    """The values in words, where the spec gives them."""
-    entries = {entry.name: entry for entry in release.plan.spec.codebook.entries}
-    return frame.assign(**{name: frame[name].map(entries[name].label) for name in frame.columns if name in entries})
-
-
-def _show_contents(release: Released, out: Path, as_json: bool) -> None:
-    from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, name_of
-    from margrave.planning.guarantee import approximate
-    from margrave.publish.bundle.manifest import guarantee_json
-
-    plan = release.plan
+def _show_contents(contents: Contents, private: bool, out: Path, as_json: bool) -> None:
     if as_json:
-        tables = [{"table": list(row.margin), "cells": row.cells, "std_error": row.std_error} for row in plan.forecast]
-        print_json({"private": release.private, "guarantee": guarantee_json(plan), "tables": tables})
+        print_json({"private": private, **contents.json})
         return
-    heading(f"{plan.spec.title or 'Release'}: {len(plan.spec.margins)} tables, {approximate(plan.guarantee)}")
-    print_table(FORECAST_HEADERS, forecast_rows(plan, 40))
-    for sentence in plan.promise.words():
+    heading(contents.title)
+    for sheet in contents.sheets:
+        if sheet.title:
+            heading(sheet.title)
+        print_table(sheet.headers, sheet.rows)
+    for sentence in contents.words:
         say(sentence)
     notice("")
-    notice(f"Show one with its error bars: margrave show {out} {name_of(plan.spec.margins[-1]).replace(', ', ',')}")
+    notice(f"Show one with its error bars: margrave show {out} {contents.example}")
 
 
 def verify(
@@ -131,11 +114,12 @@ def verify(
         )
         return
     say(f"{found.files} files are as they were written.")
-    say(f"Tables that follow from the measurements: {found.tables}. Margins they share, and agree on: {found.margins}.")
+    for sentence in found.words:
+        say(sentence)
     say(f"The cost, computed again from what was measured, is no more than stated: {approximate(found.cost)}.")
     left = {one.part for one in found.not_checked}
     names = {"words": "words", "report": "report", "bars": "error bars"}
-    say(f"As they follow from the release: {', '.join(names[part] for part in names if part not in left)}.")
+    say(f"As they follow from the release: {', '.join(names[part] for part in found.parts if part not in left)}.")
     for one in found.not_checked:
         say(str(one))
     if signer is not None:
@@ -153,6 +137,6 @@ def report(
     ] = None,
 ) -> None:
     """Print where the report of a release is, or make it anew."""
-    from margrave.publish.bundle.bundle import report_of
+    from margrave.publish.ways import report_of
 
     typer.echo(report_of(out, to))

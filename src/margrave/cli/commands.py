@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPath, parts
-from margrave.cli.terminal import notice, print_frame, print_json, progress, say, warn_of_formulas, watching
+from margrave.cli.terminal import Terminal, notice, print_frame, print_json, progress, say, warn_of_formulas
 
 if TYPE_CHECKING:
     from margrave.publish.verification.signature import SigningKey
@@ -61,8 +61,8 @@ def release(
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
     from margrave.files.writing import check_target
-    from margrave.reconstruct.published import INTERRUPTED
-    from margrave.spec.texts import formulas
+    from margrave.planning.ways.registry import spec_way
+    from margrave.publish.ways import bundle_way
 
     if to is not None:
         check_target(to)
@@ -72,28 +72,20 @@ def release(
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
-    with watching("Fitting") as told:
-        out.prepare_tables(told)
-    if out.publication is not None and INTERRUPTED in out.publication.notes:
-        notice(f"{INTERRUPTED}.")
-    with progress("Simulating error bars") as update:
-        out.prepare(update)
+    way = bundle_way(out.plan.way)
+    way.finish(out, Terminal())
     if to is not None:
         with progress("Writing") as update:
             out.save(to, sign=key, progress=update)
-        warn_of_formulas(formulas(out.plan.spec.domain))
+        warn_of_formulas(spec_way(out.plan.way).formulas(out.plan))
         notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
         return
+    tables = list(way.tables(out))
     if as_json:
-        print_json(
-            {
-                "private": out.private,
-                "tables": [_frame_json(out.table(*margin), margin) for margin in out.plan.spec.margins],
-            }
-        )
+        print_json({"private": out.private, "tables": [_frame_json(frame, names) for names, frame in tables]})
         return
-    for margin in out.plan.spec.margins:
-        print_frame(out.table(*margin), ", ".join(margin) or "total")
+    for names, frame in tables:
+        print_frame(frame, ", ".join(names) or "total")
 
 
 def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
@@ -180,3 +180,16 @@ def warn_of_formulas(texts: Sequence[str]) -> None:
             f"Warning: {texts[0][:40]!r}{others} begins like a formula. CSV files hold names and values as they are: "
             "import such columns as text, or a spreadsheet will compute them."
         )
+
+
+class Terminal:
+    """Tells people at a terminal how far long work is."""
+
+    def counting(self, what: str) -> AbstractContextManager[Progress | None]:
+        return progress(what)
+
+    def watching(self, what: str) -> AbstractContextManager[Callable[[float], None] | None]:
+        return watching(what)
+
+    def notice(self, text: str) -> None:
+        notice(text)

@@ -256,20 +256,20 @@ def _table(margin: Iterable[str]) -> str:
 
 
 def _fact_words(value: Mapping[str, Any]) -> str:
-    """One public fact, in words."""
-    margin, cell = value["margin"], value.get("cell")
+    """One public fact, in words: that of a table by its margin, any other by what it says itself."""
+    margin, cell = value.get("margin", (str(value.get("fact")),)), value.get("cell")
     named = _table(margin if cell is None else [f"{n}={v}" for n, v in zip(margin, cell, strict=True)])
     where = "as the spec gives it" if value.get("source") == "spec" else "as counted in the data"
     return f"{named}: disclosed exactly, {where}; not protected"
 
 
 def _mechanism_words(value: Mapping[str, Any]) -> str:
-    """One measurement, in words; what is not known is shown as it is."""
+    """One measurement, in words: that of a table by its margin, any other by what it says is ``measured``."""
     noise = dict(value.get("noise", {}))
     kind = str(noise.pop("kind", "noise")).replace("-", " ")
     sizes = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in noise.items())
     seen = "".join(f", {part} of {_table(value[part])}" for part in ("contrast", "residual") if value.get(part))
-    return f"{_table(value.get('margin', ()))}{seen}: {kind}, {sizes}"
+    return f"{value.get('measured') or _table(value.get('margin', ()))}{seen}: {kind}, {sizes}"
 
 
 def statement(ledger: Ledger, dataset: str) -> Statement:

@@ -12,7 +12,7 @@ from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content
 from margrave.ledger.values import Charge, ChargedBundle, Head, Request
 from margrave.planning.asked import Asked
-from margrave.publish.bundle.manifest import ledger_section
+from margrave.publish.bundle.account import ledger_section
 from margrave.publish.bundle.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.verification.signature import signer_of

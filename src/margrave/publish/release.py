@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from margrave.facts.bounds import CellBounds
 from margrave.publish.bars import Bars as Bars
@@ -14,6 +14,7 @@ from margrave.publish.bundle import bundle
 from margrave.publish.notebook import release_html
 from margrave.publish.released import Released
 from margrave.publish.report.public_facts import fact_bounds
+from margrave.publish.way import load
 
 if TYPE_CHECKING:
     from margrave.publish.verification.signature import SigningKey
@@ -29,9 +30,9 @@ class Release(Released):
         return cls(**{one.name: getattr(released, one.name) for one in fields(released)})
 
     @classmethod
-    def load(cls, path: str | Path) -> Release:
-        """The release in a bundle."""
-        return cls.of(bundle.load(path))
+    def load(cls, path: str | Path) -> Any:
+        """What is published in a bundle: a release of tables, or of whichever way of asking it is of."""
+        return load(path)
 
     def save(
         self,

@@ -6,6 +6,7 @@ Both use noisy numbers and public facts alone. docs/graphs.md says why the neare
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ from scipy.sparse import csr_array, hstack, identity
 from margrave.algebra.arrays import Floats, Integers
 from margrave.crossing import MeasuredGraph
 from margrave.planning.graphs.degrees import Side
-from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
-from margrave.planning.graphs.spec import GraphSpec
+
+if TYPE_CHECKING:
+    from margrave.planning.graphs.plan import GraphPlan
+    from margrave.planning.graphs.spec import GraphSpec
 
 TIME_LIMIT = 60.0
 """Seconds for each integer program; what is best by then is taken."""

@@ -33,5 +33,9 @@ def texts_problem(texts: Iterable[str]) -> str | None:
 
 def formulas(domain: Domain) -> tuple[str, ...]:
     """The names of attributes and values that a spreadsheet would take for formulas where CSV has them."""
-    texts = (text for one in domain for text in (one.name, *one.values))
+    return formula_texts(text for one in domain for text in (one.name, *one.values))
+
+
+def formula_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those of some texts that a spreadsheet would take for formulas."""
     return tuple(dict.fromkeys(text for text in texts if _FORMULA.match(text)))

@@ -11,6 +11,7 @@ from margrave.errors import SpecError, UsageError
 from margrave.planning.graphs.degrees import KnownDegrees
 from margrave.planning.graphs.nodes import Nodes
 from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.graphs.written import spec_json
 from tests.planning.graphs.graphs import graph_spec
 
 GOOD = """
@@ -40,7 +41,7 @@ def test_a_spec():
     assert spec.known == (KnownDegrees("degree", (0, 2), (2, 1)),)
     assert spec.budget == PureDP(Fraction(1, 10)) and spec.edges == Fraction(1, 4)
     assert spec.data.columns == ("one", "other") and not spec.directed and spec.title == "Friends"
-    assert "friends.csv" not in str(spec.public_dict()) + repr(spec)
+    assert "friends.csv" not in str(spec_json(spec)) + repr(spec)
 
 
 def test_a_mapping_and_the_defaults():

@@ -1,35 +1,43 @@
-"""Makes the golden bundles of the current format version, that of large releases. Older ones are never made again."""
+"""Makes the golden bundles of the current format version, those of graphs. Older ones are never made again."""
 
-import dataclasses
 import json
 from pathlib import Path
 
+import pandas as pd
+
 import margrave as mg
-from margrave.budget.units import ZCDP, exact_number
-from margrave.publish.bundle import layout
-from margrave.publish.bundle.manifest import VERSION
-from margrave.spec.spec import Spec
+from margrave.publish.bundle.account import VERSION
 
 HERE = Path(__file__).parent
+SPEC = """
+title = "Golden friends"
+[data]
+columns = ["one", "other"]
+[graph]
+directed = {directed}
+nodes = {{ red = ["ann", "bob", "cid", "dan"], blue = ["eve", "fay", "gus", "hal"] }}
+{known}
+[privacy]
+{budget}
+"""
+EDGES = ["ann bob", "ann cid", "bob cid", "dan eve", "eve fay", "fay gus", "gus hal", "hal eve"]
 
 
-def make(name: str, spec: Spec) -> None:
-    out = mg.release(spec, mg.examples.path("fungus").parent / "data/fungus.csv", seed="golden")
+def make(name: str, **parts: str) -> None:
+    edges = pd.DataFrame([edge.split() for edge in EDGES], columns=["one", "other"])
+    out = mg.release(mg.GraphSpec.load(SPEC.format(**parts)), edges, seed="golden")
     out.save(HERE / name)
     found = {
-        "cost": out.plan.guarantee.as_dict(),
-        "outputs": [answer.outputs.ravel().tolist() for answer in out.measured.answers],
-        "tables": [
-            {"table": list(margin), "unbiased": [round(x, 9) for x in out.noisy(*margin)["count"].tolist()]}
-            for margin in out.plan.spec.margins
-        ],
+        "cost": out.plan.cost.as_dict(),
+        "blocks": out.measured.blocks.tolist(),
+        "edges": out.edges().to_numpy().tolist(),
     }
     target = HERE / f"{name.removesuffix('.zip')}.json"
     target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    layout.MOST_TABLES, layout.PART_ROWS = 0, 16
-    fungus = Spec.load(mg.examples.path("fungus"))
-    make(f"v{VERSION}-laplace", dataclasses.replace(fungus, strategy="margins"))
-    make(f"v{VERSION}-gauss.zip", dataclasses.replace(fungus, strategy="residual", budget=ZCDP(exact_number("0.5"))))
+    known = 'degrees = ["ann", "eve"]'
+    make(f"v{VERSION}-graph", directed="false", known=known, budget="epsilon = 6")
+    known = "out_degrees = { ann = 2, hal = 1 }"
+    make(f"v{VERSION}-graph-directed.zip", directed="true", known=known, budget="rho = 2")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.planning.graphs.spec import GraphSpec
+if TYPE_CHECKING:
+    from margrave.planning.graphs.spec import GraphSpec
 
 Positions = NDArray[np.int64]
 Block = tuple[int, int]

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from margrave.budget.units import ZCDP, ApproxDP, PureDP, exact_text
+from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import SpecError, UsageError
+from margrave.files.untrusted import MOST_TEXT, MOST_WORDS
 from margrave.planning.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.planning.graphs.nodes import Given, Nodes, read_nodes
 from margrave.spec.document import located, parse_text, spec_text, with_lines
 from margrave.spec.reader import Node, TooManyError
 from margrave.spec.sections import read_budget
+from margrave.spec.texts import texts_problem
 
 SECTIONS = ("title", "data", "graph", "release", "privacy")
 GRAPH_KEYS = ("directed", "nodes", "degrees", "out_degrees", "in_degrees")
@@ -64,6 +66,13 @@ class GraphSpec:
             raise UsageError("the share of the budget for the edges must be at least 0 and less than 1")
         if found := contradiction(len(self.nodes), self.known):
             raise UsageError(found)
+        texts = (self.title, *self.nodes.names, *self.nodes.groups)
+        if any(len(text) > MOST_TEXT for text in texts[1:]) or len(self.title) > MOST_WORDS:
+            raise UsageError(
+                f"a node or a group has more than {MOST_TEXT} characters, or the title more than {MOST_WORDS}"
+            )
+        if wrong := texts_problem(texts):
+            raise UsageError(f"a title, a node or a group {wrong}")
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -84,13 +93,6 @@ class GraphSpec:
         path = Path(source)
         text = spec_text(path)
         return _checked(parse_text(text, str(path)), path.parent, str(path), text)
-
-    def public_dict(self) -> dict[str, Any]:
-        """The publishable part in the shape of the TOML file, without the names of the nodes."""
-        graph: dict[str, Any] = {"directed": self.directed, "nodes": len(self.nodes), "groups": list(self.nodes.groups)}
-        for one in self.known:
-            graph[_KEYS[one.side]] = {"nodes": len(one.nodes), "given": one.values is not None}
-        return {"graph": graph, "release": {"edges": exact_text(self.edges)}, "privacy": self.budget.as_dict()}
 
 
 def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> GraphSpec:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from margrave.budget.units import exact_text
+from margrave.budget.units import ApproxDP, budget_from_dict, exact_number, exact_text
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
+from margrave.planning.graphs.degrees import KnownDegrees
+from margrave.planning.graphs.nodes import Nodes
 from margrave.planning.graphs.shape import blocks_of
+from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.written import digest_of, noise_json
 
 if TYPE_CHECKING:
-    from margrave.planning.graphs.degrees import KnownDegrees
     from margrave.planning.graphs.plan import GraphPlan
-    from margrave.planning.graphs.spec import GraphSpec
 
 
 def graph_notion(spec: GraphSpec) -> Notion:
@@ -73,11 +74,37 @@ def facts_json(spec: GraphSpec) -> tuple[Mapping[str, Any], ...]:
     """The public degrees: exact disclosures, whether they are read from the data or given."""
     return tuple(
         {
-            "fact": one.side,
-            "nodes": len(one.nodes),
+            "fact": f"{one.side.replace('_', '-')} of {len(one.nodes)} nodes",
             "exact": True,
             "protected": False,
             "source": "data" if one.values is None else "spec",
         }
         for one in spec.known
     )
+
+
+def spec_from_json(value: Mapping[str, Any]) -> GraphSpec:
+    """The inverse of `spec_json`; a TypeError or a KeyError where it is none."""
+    graph = value["graph"]
+    nodes = Nodes(_texts(graph["nodes"]), _texts(graph["groups"]), _wholes(graph["group_of"]))
+    known = tuple(
+        KnownDegrees(one["side"], _wholes(one["nodes"]), None if one["values"] is None else _wholes(one["values"]))
+        for one in graph["degrees"]
+    )
+    budget = budget_from_dict(value["privacy"])
+    if isinstance(budget, ApproxDP) or type(graph["directed"]) is not bool or type(value["title"]) is not str:
+        raise TypeError
+    share = exact_number(value["release"]["edges"])
+    return GraphSpec(nodes, budget, graph["directed"], known, share, title=value["title"])
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if type(values) is not list or any(type(one) is not str for one in values):
+        raise TypeError
+    return tuple(values)
+
+
+def _wholes(values: Any) -> tuple[int, ...]:
+    if type(values) is not list or any(type(one) is not int for one in values):
+        raise TypeError
+    return tuple(values)

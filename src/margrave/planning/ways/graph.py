@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from margrave.planning.graphs.plan import make_graph_plan
+from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.graphs.written import graph_notion
 from margrave.planning.ways.registry import SpecWay, register
+from margrave.spec.texts import formula_texts
 
-register(SpecWay("graph", "graph", GraphSpec, GraphSpec.load, make_graph_plan, graph_notion))
+
+def formulas(plan: GraphPlan) -> tuple[str, ...]:
+    """The names of nodes and groups that a spreadsheet would take for formulas."""
+    return formula_texts((*plan.spec.nodes.names, *plan.spec.nodes.groups))
+
+
+register(
+    SpecWay(
+        name="graph",
+        section="graph",
+        spec=GraphSpec,
+        load=GraphSpec.load,
+        plan=make_graph_plan,
+        notion=graph_notion,
+        formulas=formulas,
+    )
+)

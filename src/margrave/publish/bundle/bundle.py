@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.crossing import Answer, Measured
-from margrave.errors import BundleError, UsageError
+from margrave.errors import BundleError
 from margrave.facts.declared import Codes
-from margrave.files.untrusted import MOST_BYTES, MOST_REPORT
+from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, is_archive, write_file, write_files
 from margrave.publish.bars import Bars
+from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.large import large_parts
 from margrave.publish.bundle.layout import Layout, is_large
-from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, manifest_json, read_manifest, sealed
+from margrave.publish.bundle.manifest import Manifest, Writing, manifest_json, read_manifest
 from margrave.publish.bundle.origin import bars_json, read_origin
 from margrave.publish.bundle.parts import (
     CELLS,
@@ -45,7 +46,7 @@ from margrave.publish.bundle.parts import (
     read_published,
     table_stems,
 )
-from margrave.publish.bundle.reading import Files, archived, manifest_content, opened, safe_name
+from margrave.publish.bundle.reading import Files, archived, manifest_content, opened
 from margrave.publish.bundle.stored import Read, stored_answers, stored_bars, stored_exact
 from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.released import Released
@@ -207,41 +208,3 @@ def _large_numbers(manifest: Manifest, read: Read) -> Numbers:
     assert layout is not None
     bars = {} if manifest.published is None else stored_bars(plan, layout, read)
     return stored_answers(plan, layout, read), stored_exact(plan, layout, read), bars
-
-
-def checked(files: Files, manifest: Manifest, name: str) -> bytes:
-    """The content of a file, if it is the one that the release was written with."""
-    content = files.read(name, _stated(manifest, name).length)
-    if Checksum.of(content) != manifest.files[name]:
-        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
-    return content
-
-
-def check_file(files: Files, manifest: Manifest, name: str) -> None:
-    """The same for a file whose content is not needed, and so is not held."""
-    if Checksum(*files.digest(name, _stated(manifest, name).length)) != manifest.files[name]:
-        raise BundleError(f"{name} was changed after the release was written: its checksum does not fit")
-
-
-def _stated(manifest: Manifest, name: str) -> Checksum:
-    """What `release.json` says of a file, if such a file can be."""
-    checksum = manifest.files.get(name)
-    if checksum is None or not safe_name(name):
-        raise BundleError(f"release.json does not list {name!r}, or lists a name that no release has")
-    if not 0 <= checksum.length <= (MOST_REPORT if name == REPORT else manifest.longest_file):
-        raise BundleError(f"release.json gives {name} an impossible length")
-    return checksum
-
-
-def report_of(path: str | Path, out: Path | None = None) -> Path:
-    """Where the report of a bundle is: inside its folder or, made anew from the numbers, in a new file ``out``."""
-    place = Path(path)
-    with opened(place) as files:
-        bundle = read_bundle(files)
-        if out is None and place.is_dir():
-            checked(files, bundle.manifest, REPORT)
-            return place / REPORT
-    if out is None:
-        raise UsageError(f"{place} is one file, with the report inside: name a new file with --out to have it apart")
-    write_file(out, report_html(bundle.release, bundle.manifest.created, bundle.manifest.software).encode())
-    return out

@@ -7,7 +7,8 @@ plan alone, and whether there is room for it says nothing about the data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from math import prod
 from typing import IO
 
@@ -42,16 +43,27 @@ def pack(plan: Plan, question: str, measured: Measured) -> Content:
 
 def unpack(plan: Plan, question: str, content: Content) -> Measured:
     """The inverse of `pack`. What does not fit the plan and the question is refused."""
+    found = arrays_of(question, content, tuple(_shapes(plan)))
+    answers = tuple([Answer(one, next(found)) for one in plan.measurements])
+    exact = {margin: next(found) for margin in plan.exact}
+    return Measured(answers, exact, True, {cell: int(next(found)) for cell in plan.cells})
+
+
+def bytes_of(question: str, arrays: Iterable[NDArray[np.int64]]) -> Iterator[bytes]:
+    """Noisy answers to a question as bytes, in pieces."""
+    yield _first_line(question)
+    yield from (one.astype(_NUMBER).tobytes() for one in arrays)
+
+
+def arrays_of(question: str, content: Content, shapes: Sequence[tuple[int, ...]]) -> Iterator[NDArray[np.int64]]:
+    """The inverse of `bytes_of`, which needs the shapes. What does not fit them and the question is refused."""
     first = _first_line(question)
-    if size_of(content) != len(first) + drawn_bytes(plan):
+    if size_of(content) != len(first) + _NUMBER.itemsize * sum(map(prod, shapes)):
         raise VerificationError("the noisy answers that the ledger keeps are not as many as the plan asks for")
     file = reader_of(content)
     if file.read(len(first)) != first:
         raise VerificationError("the noisy answers that the ledger keeps are not those to this question")
-    found = (_array(file, shape) for shape in _shapes(plan))
-    answers = tuple([Answer(one, next(found)) for one in plan.measurements])
-    exact = {margin: next(found) for margin in plan.exact}
-    return Measured(answers, exact, True, {cell: int(next(found)) for cell in plan.cells})
+    return (_array(file, shape) for shape in shapes)
 
 
 def _first_line(question: str) -> bytes:
@@ -66,10 +78,10 @@ def _shapes(plan: Plan) -> Iterator[tuple[int, ...]]:
 
 
 def _parts(plan: Plan, question: str, measured: Measured) -> Iterator[bytes]:
-    yield _first_line(question)
-    yield from (answer.outputs.astype(_NUMBER).tobytes() for answer in measured.answers)
-    yield from (measured.exact[margin].astype(_NUMBER).tobytes() for margin in plan.exact)
-    yield np.array([measured.cells[cell] for cell in plan.cells], dtype=_NUMBER).tobytes()
+    answers = (answer.outputs for answer in measured.answers)
+    exact = (measured.exact[margin] for margin in plan.exact)
+    cells = np.array([measured.cells[cell] for cell in plan.cells], dtype=_NUMBER)
+    return bytes_of(question, chain(answers, exact, (cells,)))
 
 
 def _array(file: IO[bytes], shape: tuple[int, ...]) -> NDArray[np.int64]:

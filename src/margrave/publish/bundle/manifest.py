@@ -5,11 +5,9 @@ Numbers that carry privacy are written as texts, which no reader of JSON can rou
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any
 
 from margrave.algebra.encoding import ENCODINGS
@@ -19,38 +17,13 @@ from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
 from margrave.planning.accuracy import LEVEL
 from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
+from margrave.publish.bundle.account import FORMAT, LARGE, Checksum, of_kind, read_checksum, read_ledger, unsealed
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.json_text import parse
 from margrave.publish.bundle.layout import MOST_ROWS, Layout
-from margrave.publish.bundle.words import NOT_PRIVATE, composition
+from margrave.publish.bundle.words import MANIFEST, NOT_PRIVATE, composition
 from margrave.spec.spec import Spec
 
-FORMAT = "margrave-release"
-VERSION = 2
-"""The newest version of the format: that of large releases. All others are written in version 1."""
 MOST_CELLS = 1 << 28
-_NAME = "release.json"
-
-
-@dataclass(frozen=True)
-class Checksum:
-    """The length of a file in bytes, and its SHA-256 in hexadecimal digits."""
-
-    length: int
-    sha256: str
-
-    @classmethod
-    def of(cls, content: bytes) -> Checksum:
-        return cls(len(content), sha256(content).hexdigest())
-
-    @classmethod
-    def of_pieces(cls, pieces: Iterable[bytes]) -> Checksum:
-        """The checksum of pieces put together, of which only one is held."""
-        found, length = sha256(), 0
-        for piece in pieces:
-            found.update(piece)
-            length += len(piece)
-        return cls(length, found.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -105,7 +78,7 @@ def manifest_json(
 ) -> dict[str, Any]:
     """What `release.json` says. That of a large release, which has a layout, does not list its tables."""
     created, layout = writing.created, writing.layout
-    number = 1 if layout is None else VERSION
+    number = 1 if layout is None else LARGE
     found: dict[str, Any] = {"format": FORMAT, "version": number, "software": writing.software}
     found["forms"] = writing.forms.as_dict()
     if plan.spec.title:
@@ -132,27 +105,24 @@ def manifest_json(
     return found
 
 
-def sealed(found: Mapping[str, Any]) -> bytes:
-    """The content of `release.json`: what it says, and the digest of that."""
-    return _canonical({**found, "digest": _digest(found)})
-
-
 def read_manifest(content: bytes) -> Manifest:
     """The inverse of `manifest_json` and `sealed`. Unknown formats and versions are refused, and so is any change."""
     found = unsealed(content)
+    if found["version"] > LARGE:
+        raise BundleError(f"{MANIFEST} is not that of a release of tables: it is of another way of asking")
     try:
         spec = Spec.from_dict(found["spec"])
         created = found.get("created")
         plan = plan_from_json(spec, found["plan"], found["events"], large=found["version"] != 1)
         return Manifest(
             plan=plan,
-            private=_is(found["private"], bool),
-            created=None if created is None else _is(created, str),
-            software=_is(found["software"], str),
-            files={name: _checksum(one) for name, one in found["files"].items()},
-            stated=_is(found["guarantee"], dict),
-            forms=Forms(**_is(found.get("forms", {}), dict)),
-            ledger=_ledger(found.get("ledger")),
+            private=of_kind(found["private"], bool),
+            created=None if created is None else of_kind(created, str),
+            software=of_kind(found["software"], str),
+            files={name: read_checksum(one) for name, one in found["files"].items()},
+            stated=of_kind(found["guarantee"], dict),
+            forms=Forms(**of_kind(found.get("forms", {}), dict)),
+            ledger=read_ledger(found.get("ledger")),
             published=_published(found["published"]),
             layout=None if found["version"] == 1 else Layout.stated(plan, found["parts"]),
             level=_level(found.get("level", LEVEL)),
@@ -160,113 +130,25 @@ def read_manifest(content: bytes) -> Manifest:
     except BundleError:
         raise
     except SpecError as error:
-        raise BundleError(f"{_NAME} contradicts itself: {error.problems[0]}") from None
+        raise BundleError(f"{MANIFEST} contradicts itself: {error.problems[0]}") from None
     except MargraveError as error:
-        raise BundleError(f"{_NAME} contradicts itself: {error}") from None
+        raise BundleError(f"{MANIFEST} contradicts itself: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
-
-
-def unsealed(content: bytes) -> dict[str, Any]:
-    """The inverse of `sealed`: what `release.json` says, if it is as it was written."""
-    found = parsed(content)
-    _check_number(found["version"])
-    digest = found.pop("digest", None)
-    if digest != _digest(found) or content != _canonical(found | {"digest": digest}):
-        raise BundleError(f"{_NAME} was changed after it was written: its digest does not fit")
-    return found
-
-
-def ledger_section(content: bytes) -> Mapping[str, Any] | None:
-    """Where a release was charged, by its `release.json`; None without a ledger."""
-    try:
-        return _ledger(unsealed(content).get("ledger"))
-    except (KeyError, TypeError):
-        raise BundleError(f"{_NAME} is incomplete or was changed: it cannot be read") from None
-
-
-def parsed(content: bytes) -> dict[str, Any]:
-    """The JSON object, once it is known to be that of a release."""
-    found = parse(content, _NAME)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise BundleError(f"{_NAME} is not that of a Margrave release")
-    number = found.get("version")
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise BundleError(f"{_NAME} does not say which version of the format it has")
-    return found
-
-
-def check_version(content: bytes) -> None:
-    """Refuse a release of a newer format version; what is not readable at all is left to others to report."""
-    try:
-        number = parsed(content)["version"]
-    except BundleError:
-        return
-    _check_number(number)
-
-
-def _check_number(number: int) -> None:
-    if number > VERSION:
-        raise BundleError(
-            f"the release has format version {number} and this Margrave reads up to {VERSION}: use a newer Margrave"
-        )
-
-
-def _is(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError
-    return value
-
-
-def _ledger(value: Any) -> Mapping[str, Any] | None:
-    """Where the release was charged, as `Release.ledger` holds it."""
-    if value is None:
-        return None
-    kinds = {"id": str, "dataset": str, "entry": int, "hash": str, "time": str}
-    if _is(value, dict).keys() != kinds.keys():
-        raise TypeError
-    return {name: _is(value[name], kind) for name, kind in kinds.items()}
+        raise BundleError(f"{MANIFEST} is incomplete or was changed: it cannot be read") from None
 
 
 def _published(value: Any) -> Mapping[str, Any] | None:
     """How the published table was made, of which only the number of its rows is looked at here."""
-    if value is not None and not 0 <= _is(_is(value, dict)["rows"], int) <= MOST_RECORDS:
-        raise BundleError(f"{_NAME} announces {value['rows']} rows of microdata: up to {MOST_RECORDS} can be read")
+    if value is not None and not 0 <= of_kind(of_kind(value, dict)["rows"], int) <= MOST_RECORDS:
+        raise BundleError(f"{MANIFEST} announces {value['rows']} rows of microdata: up to {MOST_RECORDS} can be read")
     found: Mapping[str, Any] | None = value
     return found
 
 
 def _level(value: Any) -> float:
-    if not 0 < _is(value, float) < 1:
+    if not 0 < of_kind(value, float) < 1:
         raise ValueError
     return float(value)
-
-
-def _checksum(value: Mapping[str, Any]) -> Checksum:
-    return Checksum(_is(value["bytes"], int), _is(value["sha256"], str))
-
-
-def _canonical(value: Mapping[str, Any]) -> bytes:
-    """One text for one value, in the order it was built."""
-    try:
-        large = value["version"] != 1
-        return ((_lines(value) if large else json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode()
-    except UnicodeEncodeError:
-        raise BundleError("a name or a value holds half a character, which is no text: no bundle can hold it") from None
-    except RecursionError:
-        raise BundleError(f"{_NAME} has lists or objects too deep in one another") from None
-
-
-def _lines(value: Mapping[str, Any]) -> str:
-    """A line for each entry and for each measurement: a hundred thousand of them are written and read in a second."""
-    encode = json.JSONEncoder(ensure_ascii=False).encode
-    events = ",\n".join(map(encode, value["events"]))
-    texts = (f"[\n{events}\n]" if name == "events" else encode(entry) for name, entry in value.items())
-    return "{\n" + ",\n".join(f"{encode(name)}: {text}" for name, text in zip(value, texts, strict=True)) + "\n}"
-
-
-def _digest(value: Mapping[str, Any]) -> str:
-    return sha256(_canonical(value)).hexdigest()
 
 
 def guarantee_json(plan: Plan) -> dict[str, Any]:
@@ -290,15 +172,15 @@ def plan_from_json(
     protection = value["protection"]
     plan = Plan(
         spec=spec,
-        strategy=_is(value["strategy"], str),
-        measurements=tuple(map(measurement_from_json, _is(events, list))),
+        strategy=of_kind(value["strategy"], str),
+        measurements=tuple(map(measurement_from_json, of_kind(events, list))),
         protection=Protection(
             protection["neighbours"],
-            tuple(_is(name, str) for name in _is(protection["sensitive"], list)),
-            _is(protection["records_per_unit"], int),
-            _is(protection.get("counted", False), bool),
+            tuple(of_kind(name, str) for name in of_kind(protection["sensitive"], list)),
+            of_kind(protection["records_per_unit"], int),
+            of_kind(protection.get("counted", False), bool),
         ),
-        exact=tuple(tuple(_is(name, str) for name in _is(margin, list)) for margin in value["exact"]),
+        exact=tuple(tuple(of_kind(name, str) for name in of_kind(margin, list)) for margin in value["exact"]),
         encoding=encoding,
     )
     _check_plan(plan, large)

@@ -7,10 +7,8 @@ decides nothing: anybody can write another one there.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +17,25 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
 from margrave.publish.bars import Bars
-from margrave.publish.bundle.bundle import Bundle, checked, manifest_of
+from margrave.publish.bundle.account import parsed
+from margrave.publish.bundle.bundle import Bundle, manifest_of
 from margrave.publish.bundle.forms import FORMS
-from margrave.publish.bundle.manifest import Checksum, Manifest, Writing, parsed
+from margrave.publish.bundle.manifest import Manifest, Writing
 from margrave.publish.bundle.parts import table_stems
 from margrave.publish.bundle.reading import Files
-from margrave.publish.bundle.words import MANIFEST, REPORT
+from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
+from margrave.publish.verification.found import (
+    NotChecked,
+    Place,
+    Step,
+    check_made,
+    check_page,
+    difference_words,
+    differences,
+    short,
+)
 from margrave.reconstruct.bars import too_small
 from margrave.reconstruct.nonnegative.choice import METHODS, TRIMMED
 from margrave.spec.choices import STRATEGIES
@@ -37,39 +46,15 @@ BAR_SHARE, BAR_LEAST = 0.02, 0.05
 same bars; another version of numpy, or another processor, may round some simulated count to the other side.
 """
 
-Step = Callable[[], None]
-Path = tuple[str | int, ...]
-
-_WORDS: tuple[Path, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
-_BUDGETS: tuple[Path, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
+_WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
+_BUDGETS: tuple[Place, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
 """Compared as numbers, elsewhere."""
-_SOFTWARE = re.compile(r"margrave [0-9A-Za-z.+!-]{1,64}")
-_ABSENT = object()
-_LONGEST = 120
-
-
-@dataclass(frozen=True)
-class NotChecked:
-    """A part of a bundle that was not compared with what follows, and the reason."""
-
-    part: str
-    reason: str
-
-    @classmethod
-    def of_form(cls, part: str, manifest: Manifest) -> NotChecked:
-        """Of a part that has another form than this Margrave gives it."""
-        form, own = getattr(manifest.forms, part), getattr(FORMS, part)
-        return cls(part, f"made by {manifest.software} in form {form}, and this Margrave knows form {own}")
-
-    def __str__(self) -> str:
-        names = {"words": "the words", "report": "the report", "bars": "the simulated error bars"}
-        return f"Not checked: {names[self.part]}, {self.reason}."
 
 
 def check_statements(content: bytes, bundle: Bundle) -> Iterator[NotChecked]:
     """Nothing else stands in `release.json` than what follows from the release."""
     manifest = bundle.manifest
-    _check_made(manifest)
+    check_made(manifest.software, manifest.created, manifest.private, manifest.ledger)
     stated = parsed(content)
     stated.pop("digest", None)
     writing = Writing(manifest.software, manifest.forms, manifest.created, manifest.files, manifest.layout)
@@ -80,33 +65,15 @@ def check_statements(content: bytes, bundle: Bundle) -> Iterator[NotChecked]:
         del expected["level"]
     other = manifest.forms.words != FORMS.words
     words = False
-    for path, found, wanted in _differences(stated, expected, ()):
+    for path, found, wanted in differences(stated, expected):
         if any(path[: len(some)] == some for some in _BUDGETS):
             continue
         if not other or not any(path[: len(some)] == some for some in _WORDS):
-            raise VerificationError(f"{MANIFEST}: {_place(path)} {_said(found, wanted)}")
+            raise VerificationError(difference_words(path, found, wanted))
         words = True
     _check_methods(bundle.release)
     if words:
-        yield NotChecked.of_form("words", manifest)
-
-
-def _check_made(manifest: Manifest) -> None:
-    """The names of the software and of the time, which follow from nothing, are at least such names."""
-    if _SOFTWARE.fullmatch(manifest.software) is None:
-        raise VerificationError(f"{MANIFEST}: software is {_short(manifest.software)}, not the name of a Margrave")
-    if manifest.created is None:
-        if manifest.private:
-            raise VerificationError(f"{MANIFEST}: created is missing")
-        return
-    if not manifest.private:
-        raise VerificationError(f"{MANIFEST}: created does not follow: a seeded release has no date")
-    try:
-        datetime.fromisoformat(manifest.created)
-    except ValueError:
-        raise VerificationError(f"{MANIFEST}: created is {_short(manifest.created)}, which is no time") from None
-    if manifest.ledger is not None and manifest.ledger["time"] != manifest.created:
-        raise VerificationError(f"{MANIFEST}: created is not the time at which the release was charged")
+        yield NotChecked.of_form("words", manifest.software, manifest.forms, FORMS)
 
 
 def _with_total(release: Released, needed: bool) -> Released:
@@ -137,66 +104,17 @@ def _check_methods(release: Released) -> None:
         said.append(("published.rounding", published.rounding, "auto", ways))
     for place, found, asked, there in said:
         if found == "auto" or found not in ((asked,) if asked != "auto" else there):
-            raise VerificationError(f"{MANIFEST}: {place} is {_short(found)}, which the spec does not ask for")
-
-
-def _differences(found: Any, wanted: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Every place where two JSON values differ, and what stands there."""
-    if type(found) is type(wanted) and found == wanted:
-        return
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for name in dict.fromkeys((*wanted, *found)):
-            yield from _differences(found.get(name, _ABSENT), wanted.get(name, _ABSENT), (*path, name))
-    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
-        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from _differences(one, other, (*path, number))
-    else:
-        yield path, found, wanted
-
-
-def _place(path: Path) -> str:
-    """A place in JSON, such as ``guarantee.words[2]``."""
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{_plain(one)}" for one in path).removeprefix(".")
-
-
-def _plain(name: str) -> str:
-    return name if name.isprintable() else repr(name)
-
-
-def _said(found: Any, wanted: Any) -> str:
-    if wanted is _ABSENT:
-        return "does not follow from the release"
-    if found is _ABSENT:
-        return f"is missing, and follows from the release as {_short(wanted)}"
-    return f"is {_short(found)} and follows from the release as {_short(wanted)}"
-
-
-def _short(value: Any) -> str:
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+            raise VerificationError(f"{MANIFEST}: {place} is {short(found)}, which the spec does not ask for")
 
 
 def check_report(files: Files, bundle: Bundle) -> Iterator[NotChecked]:
     """The report is the page that this Margrave would make, byte for byte."""
     manifest = bundle.manifest
     if manifest.forms.report != FORMS.report:
-        yield NotChecked.of_form("report", manifest)
+        yield NotChecked.of_form("report", manifest.software, manifest.forms, FORMS)
         return
     expected = report_html(bundle.release, manifest.created, manifest.software).encode()
-    stated = manifest.files[REPORT]
-    if Checksum.of(expected) == stated:
-        return
-    # A page that is far longer need not be read to be another one.
-    if stated.length > 2 * len(expected) + (1 << 20):
-        raise VerificationError(f"{REPORT} has {stated.length} bytes; the one that follows has {len(expected)}")
-    pairs = zip(_lines(checked(files, manifest, REPORT)), _lines(expected), strict=False)
-    line = next((number for number, (one, other) in enumerate(pairs, 1) if one != other), None)
-    where = "at its end" if line is None else f"from line {line} on"
-    raise VerificationError(f"{REPORT} differs from the report that follows from the release, {where}")
-
-
-def _lines(content: bytes) -> Sequence[bytes]:
-    return content.split(b"\n")
+    check_page(files, manifest, expected)
 
 
 def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
@@ -217,7 +135,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
     except VerificationError:
         if known:
             raise
-        yield NotChecked.of_form("bars", manifest)
+        yield NotChecked.of_form("bars", manifest.software, manifest.forms, FORMS)
 
 
 def _margins(release: Released) -> Iterator[tuple[Margin, Bars]]:

@@ -1,87 +1,20 @@
-"""Checking a bundle against itself: checksums, every number again from the measurements, agreement, and the cost."""
+"""Checking a bundle against itself, whichever way of asking it is of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from margrave.algebra.domain import Domain, Margin
-from margrave.budget.units import Budget, budget_from_dict
-from margrave.errors import BundleError, MargraveError, VerificationError
-from margrave.planning.checks import check_plan
-from margrave.planning.plan import Plan
-from margrave.publish.bundle.bundle import Bundle, check_file, checked, read_bundle
-from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.large import (
-    CONTENTS,
-    VALUES,
-    alike,
-    contents_part,
-    exact_part,
-    measurements_part,
-    tables_part,
-    values_part,
-)
-from margrave.publish.bundle.layout import Layout
-from margrave.publish.bundle.manifest import Checksum, check_version, guarantee_json
-from margrave.publish.bundle.parquet import read_like
-from margrave.publish.bundle.parts import (
-    CELLS,
-    CUBE,
-    MEASUREMENTS,
-    MICRODATA,
-    column,
-    csv_pieces,
-    cube_rows,
-    derived_parts,
-    exact_stems,
-    known_cells_part,
-    microdata_pieces,
-    published_name,
-    published_part,
-    read_microdata,
-    table_stems,
-)
-from margrave.publish.bundle.reading import Files, manifest_content, opened
-from margrave.publish.bundle.words import MANIFEST, REPORT
-from margrave.publish.numbers import DECIMALS
-from margrave.publish.verification.agreement import Agreement
-from margrave.publish.verification.signature import SIGNATURE, PublicKey, signer_of
-from margrave.publish.verification.statements import NotChecked, check_bars, check_report, check_statements
-from margrave.reconstruct.bars import replicates
-from margrave.spec.sections import DataSection, Unit
-from margrave.spec.texts import formulas
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_CLOSE = 1e-6
-_UNNAMED = "*"
-"""Stands for a column that is not public; no attribute has this name."""
-_ROOM = Fraction(1, 10**6)
+from margrave.errors import MargraveError, VerificationError
+from margrave.publish.bundle.account import check_version
+from margrave.publish.bundle.reading import manifest_content, opened
+from margrave.publish.verification.found import Verified
+from margrave.publish.verification.signature import PublicKey, signer_of
+from margrave.publish.way import check_there
+from margrave.publish.ways import way_in
 
 Progress = Callable[[int, int | None], None]
-Step = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What was found to be in order, and what was not looked at; ``formulas`` are texts that a spreadsheet computes."""
-
-    private: bool
-    files: int
-    tables: int
-    margins: int
-    cost: Budget
-    not_checked: tuple[NotChecked, ...] = ()
-    signer: PublicKey | None = None
-    formulas: tuple[str, ...] = ()
 
 
 def verify(
@@ -93,245 +26,13 @@ def verify(
     signature there must be; without one, a signature that is there must fit, whoever made it.
     """
     with opened(Path(path)) as files:
-        if MANIFEST not in files.names:
-            raise BundleError(f"{path}: there is no {MANIFEST}, so this is not a release")
-        check_version(manifest_content(files))
+        check_there(files)
+        content = manifest_content(files)
+        check_version(content)
         try:
-            signer = signer_of(files, manifest_content(files), key)
-            return replace(_verify(files, progress, bars), signer=signer)
+            signer = signer_of(files, content, key)
+            return replace(way_in(files).verify(files, progress, bars), signer=signer)
         except VerificationError:
             raise
         except MargraveError as error:
             raise VerificationError(str(error)) from None
-
-
-def _verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
-    bundle = _own_bars(read_bundle(files))
-    release, layout, listed = bundle.release, bundle.manifest.layout, len(bundle.manifest.files)
-    again = replicates(release.publication) if bars and release.publication is not None else 0
-    total = listed + (len(release.plan.spec.margins) if layout is None else layout.files) + again
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
-    _check_names(bundle)
-    _check_files(files, bundle, step)
-    _check_guarantee(bundle)
-    left = [*check_statements(manifest_content(files), bundle)]
-    if layout is None:
-        margins = _check_agreement(release.domain, _check_parts(files, bundle, step))
-    else:
-        margins = _check_large(files, bundle, layout, step)
-    left += [*check_report(files, bundle), *check_bars(bundle, step if bars else None)]
-    tables = len(release.plan.spec.margins)
-    found = formulas(release.plan.spec.domain)
-    return Verified(release.private, listed + 1, tables, margins, release.plan.guarantee, tuple(left), formulas=found)
-
-
-def _own_bars(bundle: Bundle) -> Bundle:
-    """The bundle with error bars as they follow: those of its files are needed only where they were simulated."""
-    return bundle if bundle.release.simulates else replace(bundle, release=replace(bundle.release, bars={}))
-
-
-def _check_files(files: Files, bundle: Bundle, step: Step) -> None:
-    listed = bundle.manifest.files
-    for name in listed:
-        check_file(files, bundle.manifest, name)
-        step()
-    extra = sorted(files.names - set(listed) - {MANIFEST, SIGNATURE})
-    if extra:
-        raise VerificationError(f"{extra[0]!r} is in the bundle, and {MANIFEST} does not list it")
-
-
-def _check_guarantee(bundle: Bundle) -> None:
-    """What is stated follows from the events, and the plan is one that could be made from its spec."""
-    plan, stated = bundle.release.plan, bundle.manifest.stated
-    derived = guarantee_json(plan)
-    # Bundles without forms have single public cells priced by the number of records in a move, which is never too low.
-    dear = bool(plan.cells) and bundle.manifest.forms == Forms()
-    for key in ("cost", "guarantee"):
-        _same_budget(f"the {key}", stated.get(key), derived[key], dear)
-    groups = stated.get("groups")
-    if not isinstance(groups, Mapping) or groups.keys() != derived["groups"].keys():
-        raise VerificationError(f"{MANIFEST} does not state the guarantee for groups of 2, 5 and 10")
-    for size, budget in derived["groups"].items():
-        _same_budget(f"the guarantee for groups of {size}", groups[size], budget, dear)
-    room = _ROOM if plan.guarantee.delta else Fraction(0)
-    try:
-        check_plan(_with_units(plan), room)
-    except MargraveError as error:
-        raise VerificationError(f"{MANIFEST}: {error}") from None
-
-
-def _with_units(plan: Plan) -> Plan:
-    """The plan with units of as many records as it protects, or rows of counted ones: its spec has lost its [data]."""
-    if plan.protection.counted:
-        return replace(plan, spec=replace(plan.spec, data=DataSection(count=_UNNAMED, count_public=True)))
-    if plan.protection.records == 1:
-        return plan
-    return replace(plan, spec=replace(plan.spec, data=DataSection(unit=Unit("unit", plan.protection.records))))
-
-
-def _same_budget(what: str, stated: Any, derived: Mapping[str, str], dear: bool) -> None:
-    """The stated budget is the derived one; where an older version knew no better price, it may be ``dear``."""
-    try:
-        found, expected = budget_from_dict(stated), budget_from_dict(derived)
-    except (MargraveError, AttributeError, TypeError, ValueError):
-        raise VerificationError(f"{MANIFEST}: {what} is not readable") from None
-    # A conversion to (ε, δ) goes through floating point, which other versions may round elsewhere.
-    room = _ROOM if expected.delta else 0
-    pairs = [(found.amount, expected.amount), (found.delta, expected.delta)]
-    if not found.same_unit(expected) or any(
-        other - one > room * other or (not dear and one - other > room * other) for one, other in pairs
-    ):
-        raise VerificationError(f"{MANIFEST} states {what} as {found}; the events give {expected}")
-
-
-def _check_parts(files: Files, bundle: Bundle, step: Step) -> list[tuple[Margin, str, pa.Table]]:
-    """Every Parquet file follows from the measurements, and every CSV file says the same."""
-    release = bundle.release
-    by_stem = {stem: margin for margin, stem in table_stems(release.plan).items()}
-    tables = []
-    for stem, expected in derived_parts(release):
-        name = f"{stem}.parquet"
-        found = read_like(checked(files, bundle.manifest, name), name, expected)
-        _compare(name, found, expected)
-        _check_text(bundle, stem, csv_pieces(found))
-        if stem in by_stem:
-            tables.append((by_stem[stem], stem, found))
-            step()
-    _check_published(files, bundle)
-    cube = cube_rows(release.domain, [(margin, table) for margin, _, table in tables])
-    if Checksum.of_pieces(cube) != bundle.manifest.files[CUBE]:
-        raise VerificationError(f"{CUBE} and the tables differ")
-    return tables
-
-
-def _check_text(bundle: Bundle, stem: str, pieces: Iterable[bytes]) -> None:
-    """A CSV file, whose checksum fits, says what its Parquet file says."""
-    if Checksum.of_pieces(pieces) != bundle.manifest.files[f"{stem}.csv"]:
-        raise VerificationError(f"{stem}.csv and {stem}.parquet differ")
-
-
-def _check_published(files: Files, bundle: Bundle) -> None:
-    """The published table's file is in the order that is written, and its CSV file, where it has one, says the same."""
-    release, said, small = bundle.release, bundle.manifest.published, bundle.manifest.layout is None
-    if release.publication is None or said is None:
-        return
-    name = published_name(said)
-    content = checked(files, bundle.manifest, name)
-    if not release.publication.whole or not said["rows"]:
-        stem, expected = published_part(release, release.publication)
-        found = read_like(content, name, expected)
-        _compare(name, found, expected)
-        pieces = csv_pieces(found)
-    else:
-        stem, pieces = MICRODATA, microdata_pieces(release.plan, _sorted(name, release.plan, said["rows"], content))
-    if small:
-        _check_text(bundle, stem, pieces)
-    else:
-        for _ in pieces:
-            pass
-
-
-def _sorted(name: str, plan: Plan, rows: int, content: bytes) -> Iterator[NDArray[np.int64]]:
-    """The records of a file, some at a time, if they are in the order of the cells."""
-    last: NDArray[np.int64] | None = None
-    for codes in read_microdata(plan, rows, content):
-        both = codes if last is None else np.concatenate([last, codes])
-        ahead = np.diff(both, axis=0)
-        first = np.take_along_axis(ahead, (ahead != 0).argmax(axis=1)[:, None], axis=1) if ahead.size else ahead
-        if (first < 0).any():
-            raise VerificationError(f"{name} does not list the records in the order of the cells")
-        yield codes
-        last = codes[-1:]
-
-
-def _compare(name: str, found: pa.Table, expected: pa.Table) -> None:
-    if found.column_names != expected.column_names or found.schema.types != expected.schema.types:
-        raise VerificationError(f"{name} does not have the columns {', '.join(expected.column_names)}")
-    for label in expected.column_names:
-        values, wanted = found.column(label), expected.column(label)
-        if values.equals(wanted):
-            continue
-        row = _first_difference(values, wanted)
-        if row is not None:
-            raise VerificationError(
-                f"{name}, row {row + 1}: {label} is {values[row]} and follows from the measurements as {wanted[row]}"
-            )
-
-
-def _first_difference(values: Any, wanted: Any) -> int | None:
-    """The first row where two columns differ; numbers with decimals may differ by their rounding."""
-    import pyarrow as pa
-
-    if pa.types.is_floating(wanted.type) and not values.null_count:
-        left, right = values.to_numpy(), wanted.to_numpy()
-        different = ~np.isclose(left, right, rtol=_CLOSE, atol=2 * 10.0**-DECIMALS)
-    else:
-        pairs = zip(values.to_pylist(), wanted.to_pylist(), strict=True)
-        different = np.array([one != other for one, other in pairs], dtype=bool)
-    return int(different.argmax()) if different.any() else None
-
-
-def _check_large(files: Files, bundle: Bundle, layout: Layout, step: Step) -> int:
-    """The same for a large bundle, one file after the other. Counts the margins that tables share."""
-    release, margins = bundle.release, bundle.release.plan.spec.margins
-
-    def compare(name: str, expected: pa.Table) -> pa.Table:
-        found = read_like(checked(files, bundle.manifest, name), name, expected)
-        _compare(name, found, expected)
-        return found
-
-    compare(CONTENTS, contents_part(release.plan, layout.tables))
-    compare(VALUES, values_part(release.domain))
-    if release.plan.cells:
-        compare(f"{CELLS}.parquet", known_cells_part(release))
-    _check_published(files, bundle)
-    for stored, made in ((layout.measurements, measurements_part), (layout.exact, exact_part)):
-        for part in range(len(stored)):
-            compare(stored.name(part), made(release, stored, part))
-            step()
-    agreement, stored = Agreement(release.domain, margins), layout.tables
-    for part in range(len(stored)):
-        table = compare(stored.name(part), tables_part(release, stored, part))
-        numbers = {kind: table.column(kind).to_numpy() for kind in ("count", "unbiased") if kind in table.column_names}
-        for blocks in alike(release.plan, stored.blocks(part)):
-            rows = slice(stored.rows(blocks[0]).start, stored.rows(blocks[-1]).stop)
-            named = [(margins[block], f"{stored.name(part)}, table {block + 1},") for block in blocks]
-            for kind, counts in numbers.items():
-                agreement.add(kind, named, counts[rows])
-        step()
-    return agreement.shared
-
-
-def _check_names(bundle: Bundle) -> None:
-    """A bundle lists the files that such a release has, and no others."""
-    plan, layout, listed = bundle.release.plan, bundle.manifest.layout, bundle.manifest.files
-    expected = {f"{CELLS}.parquet"} if plan.cells else set()
-    if bundle.manifest.published is not None:
-        expected.add(published_name(bundle.manifest.published))
-    if layout is None:
-        stems = (MEASUREMENTS, *exact_stems(plan).values(), *table_stems(plan).values())
-        expected.update(f"{stem}.parquet" for stem in stems)
-        expected |= {name.replace(".parquet", ".csv") for name in expected} | {CUBE}
-    else:
-        expected |= {CONTENTS, VALUES}
-        for stored in (layout.measurements, layout.exact, layout.tables):
-            expected.update(map(stored.name, range(len(stored))))
-    for name in sorted((expected | {REPORT}) ^ set(listed)):
-        said = "lists {!r}, which such a release does not have" if name in listed else "does not list {!r}"
-        raise VerificationError(f"{MANIFEST} {said.format(name)}")
-
-
-def _check_agreement(domain: Domain, tables: Sequence[tuple[Margin, str, pa.Table]]) -> int:
-    """Tables that share a margin agree on it, published and unbiased, down to the total. Counts those margins."""
-    agreement = Agreement(domain, [margin for margin, _, _ in tables])
-    for kind in ("count", "unbiased"):
-        for margin, stem, table in tables:
-            agreement.add(kind, [(margin, stem)], table.column(column(kind, margin)).to_numpy())
-    return agreement.shared

@@ -11,19 +11,26 @@ from tempfile import gettempdir
 from typing import Any
 
 from margrave.crossing import Measured
-from margrave.errors import RefusedError
+from margrave.errors import RefusedError, UsageError
 from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of
+from margrave.planning.asked import Sheet
+from margrave.planning.describe import FORECAST_HEADERS, forecast_rows
+from margrave.planning.guarantee import approximate
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.bundle import bundle_files, read_bundle
 from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
 from margrave.publish.bundle.large import bundle_bytes
 from margrave.publish.bundle.layout import is_large
-from margrave.publish.bundle.reading import archived
+from margrave.publish.bundle.manifest import guarantee_json
+from margrave.publish.bundle.reading import Files, archived
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
-from margrave.publish.ways.registry import BundleWay, register
+from margrave.publish.report.page import report_html
+from margrave.publish.verification.tables import verify_tables
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, Teller, register
+from margrave.reconstruct.published import INTERRUPTED
 
 
 class TablesPack:
@@ -80,4 +87,53 @@ def _written(release: Release) -> tuple[Content, str]:
     return content, identity
 
 
-register(BundleWay("release", Release, TablesPack()))
+def report(files: Files) -> bytes:
+    """The report of a bundle, made anew from its numbers."""
+    bundle = read_bundle(files)
+    return report_html(bundle.release, bundle.manifest.created, bundle.manifest.software).encode()
+
+
+def contents(release: Release) -> Contents:
+    plan = release.plan
+    title = f"{plan.title or 'Release'}: {len(plan.spec.margins)} tables, {approximate(plan.guarantee)}"
+    tables = [{"table": list(row.margin), "cells": row.cells, "std_error": row.std_error} for row in plan.forecast]
+    said = {"guarantee": guarantee_json(plan), "tables": tables}
+    sheet = Sheet("", FORECAST_HEADERS, forecast_rows(plan, 40))
+    return Contents(title, (sheet,), plan.words(), said, ",".join(plan.spec.margins[-1]) or "total")
+
+
+def table(release: Release, asking: Asking) -> ShownTable:
+    if len(set(asking.names)) < len(asking.names):
+        raise UsageError(f"{','.join(asking.names)!r} names an attribute twice")
+    frame = (release.noisy if asking.unbiased else release.table)(*asking.names, level=asking.level)
+    entries = {entry.name: entry for entry in release.plan.spec.codebook.entries}
+    margin = release.domain.margin(asking.names)
+    title = " × ".join(entries[name].title or name for name in margin) or "Total"
+    named = {name: frame[name].map(entries[name].label) for name in frame.columns if name in entries}
+    return ShownTable(margin, frame, title, frame.assign(**named))
+
+
+def finish(release: Release, teller: Teller) -> None:
+    """Make what is published, and simulate its error bars."""
+    with teller.watching("Fitting") as told:
+        release.prepare_tables(told)
+    if release.publication is not None and INTERRUPTED in release.publication.notes:
+        teller.notice(f"{INTERRUPTED}.")
+    with teller.counting("Simulating error bars") as update:
+        release.prepare(update)
+
+
+register(
+    BundleWay(
+        name="release",
+        outcome=Release,
+        pack=TablesPack(),
+        read=lambda files: Release.of(read_bundle(files).release),
+        report=report,
+        verify=verify_tables,
+        contents=contents,
+        tables=lambda release: release.tables(),
+        table=table,
+        finish=finish,
+    )
+)

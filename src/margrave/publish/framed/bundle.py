@@ -1,0 +1,123 @@
+"""The bundle of any way of asking: its parts as CSV and Parquet, a report, and `release.json` around them.
+
+A way says what its parts are, and how its value is made of them again (`Framing`); all else is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from margrave.files.content import Content
+from margrave.files.untrusted import MOST_BYTES
+from margrave.files.writing import File, archive_of, is_archive, write_file, write_files
+from margrave.publish.bundle.account import Checksum, checked, sealed
+from margrave.publish.bundle.forms import Forms
+from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
+from margrave.publish.bundle.reading import Files, archived, manifest_content
+from margrave.publish.bundle.words import MANIFEST, REPORT, software
+from margrave.publish.framed.frame import Frame, Framed, Made, frame_json, read_frame
+from margrave.publish.verification.signature import SigningKey, signed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Progress = Callable[[int, int | None], None]
+Read = Callable[[str], bytes]
+"""The content of a file of a bundle, once its checksum fits."""
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a way of asking puts into the frame of a bundle.
+
+    ``forms`` of the words and of the report that are written now. ``spec`` and ``published``: what `release.json` says
+    of what was asked, and of the answers. ``parts``: each table by its name without an ending. ``report``: the page, by
+    the time and the software that the bundle names. ``rebuilt`` makes the value of what was read. ``check``, when a
+    bundle is verified, looks at what does not follow from noisy numbers alone, and says in sentences what holds.
+    """
+
+    forms: Forms
+    spec: Callable[[Any], Mapping[str, Any]]
+    published: Callable[[Any], Mapping[str, Any] | None]
+    parts: Callable[[Any], Iterator[tuple[str, pa.Table]]]
+    report: Callable[[Any, str | None, str], str]
+    rebuilt: Callable[[Frame, Read], Any]
+    check: Callable[[Any], tuple[str, ...]]
+
+
+def created_of(outcome: Framed) -> str | None:
+    """When a release was charged; without a ledger, now. Seeded ones exist to be compared, and have no time."""
+    if outcome.ledger is not None:
+        return str(outcome.ledger["time"])
+    return datetime.now(UTC).isoformat(timespec="seconds") if outcome.private else None
+
+
+def framed_files(framing: Framing, outcome: Framed, created: str | None) -> Iterator[File]:
+    """Every file of a bundle, `release.json` last because it holds the checksums of all others."""
+    checksums: dict[str, Checksum] = {}
+    for name, content in _contents(framing, outcome, created):
+        checksums[name] = Checksum.of(content)
+        yield name, content
+    made = Made(software(), framing.forms, created, {name: checksums[name] for name in sorted(checksums)})
+    yield MANIFEST, sealed(frame_json(outcome, made, framing.spec(outcome), framing.published(outcome)))
+
+
+def _contents(framing: Framing, outcome: Framed, created: str | None) -> Iterator[File]:
+    for stem, part in framing.parts(outcome):
+        yield f"{stem}.csv", csv_bytes(part)
+        yield f"{stem}.parquet", parquet_bytes(part)
+    yield REPORT, framing.report(outcome, created, software()).encode()
+
+
+def save(
+    framing: Framing,
+    outcome: Framed,
+    path: str | Path,
+    *,
+    stored: Content | None = None,
+    sign: SigningKey | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a new folder, or a new .zip file, as a whole or not at all; what a ledger has ``stored``, if it has."""
+    target, done = Path(path), 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, None)
+
+    if stored is not None and is_archive(target) and sign is None:
+        write_file(target, stored)
+        return target
+    if stored is None:
+        files = framed_files(framing, outcome, created_of(outcome))
+        write_files(target, files if sign is None else signed(files, sign, MANIFEST), step)
+        return target
+    with archived(stored) as kept:
+        files = ((name, kept.read(name, MOST_BYTES)) for name in sorted(kept.names))
+        write_files(target, files if sign is None else signed(files, sign, MANIFEST), step)
+    return target
+
+
+def read_framed(framing: Framing, files: Files) -> tuple[Frame, Any]:
+    """What a bundle says, and the value in it. What is read is checked against its checksum."""
+    frame = read_frame(manifest_content(files))
+    return frame, framing.rebuilt(frame, lambda name: checked(files, frame, name))
+
+
+def framed_report(framing: Framing, files: Files) -> bytes:
+    """The report of a bundle, made anew from its numbers."""
+    frame, outcome = read_framed(framing, files)
+    return framing.report(outcome, frame.made.created, frame.made.software).encode()
+
+
+def framed_archive(framing: Framing, outcome: Framed) -> tuple[Content, str]:
+    """A bundle as one archive, and the identity of the release: the SHA-256 of its `release.json`."""
+    files = list(framed_files(framing, outcome, created_of(outcome)))
+    return archive_of(iter(files), large=False), sha256(dict(files)[MANIFEST]).hexdigest()

@@ -1,0 +1,186 @@
+"""The report of a graph: one page for people, which needs no network, no script and no other file."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from math import cos, pi, sin
+from typing import TYPE_CHECKING
+
+from margrave.planning.describe import number
+from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.planning.guarantee import approximate
+from margrave.publish.bundle.words import NOT_PRIVATE, composition
+from margrave.publish.report.html import details, page, paragraph, section, table
+from margrave.publish.report.svg import heat_map, picture, shortened
+
+if TYPE_CHECKING:
+    from margrave.publish.graphs.answers import GraphAnswers
+
+MOST_DRAWN, MOST_NAMED = 120, 40
+"""Nodes up to which the graph is drawn, and up to which their names stand beside them."""
+MOST_GROUPS = 24
+"""Groups up to which the block table is drawn."""
+_MOST_ROWS = 300
+_UPRIGHT = 0.3
+"""The sine of the angle up to which a name stands above or below its node, and not beside it."""
+
+
+def graph_page(graph: GraphAnswers, created: str | None, made_by: str) -> str:
+    """The page. It follows from the release, the time, and the software that the bundle says it was ``made_by``."""
+    version = made_by.removeprefix("margrave ")
+    title = graph.plan.title or f"A graph of {len(graph.plan.spec.nodes)} nodes"
+    banner = "" if graph.private else f'<p class="alarm" role="alert">{escape(NOT_PRIVATE)}</p>'
+    body = "\n".join(
+        [
+            _header(graph, title, created),
+            "<main>",
+            banner,
+            _facts(graph),
+            _meaning(graph),
+            _blocks(graph),
+            _drawing(graph),
+            _measured(graph),
+            "</main>",
+            f"<footer>Made with Margrave {escape(version)}. This page is complete: it loads nothing, and sends "
+            "nothing.</footer>",
+        ]
+    )
+    style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
+    return page(title, style, body)
+
+
+def _header(graph: GraphAnswers, title: str, created: str | None) -> str:
+    kind = "A graph under differential privacy" if graph.private else "An experiment: not private"
+    dated = f" · written {created[:10]}" if created else ""
+    lead = (
+        "Every number below but the public degrees was made slightly wrong on purpose, to limit what anybody can find "
+        "out from it about any one edge. How wrong is known, and shown."
+    )
+    head = f'<p class="kicker">{escape(kind + dated)}</p><h1>{escape(title)}</h1>'
+    return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
+
+
+def _facts(graph: GraphAnswers) -> str:
+    spec, plan = graph.plan.spec, graph.plan
+    facts = [
+        ("privacy loss, at most", approximate(plan.cost)),
+        ("nodes (groups)", f"{len(spec.nodes)} ({len(spec.nodes.groups)})"),
+        ("edges between two groups, standard error", number(plan.block_noise.variance**0.5)),
+    ]
+    if plan.right_pairs is not None:
+        facts.append(("edge or no edge, right with probability", f"{plan.right_pairs:.3f}"))
+    inner = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{inner}</dl>'
+
+
+def _meaning(graph: GraphAnswers) -> str:
+    exact = (
+        "This page is an experiment with repeatable noise. The words below say what the same release would guarantee "
+        "with noise that nobody can repeat; as it stands, it guarantees nothing."
+    )
+    words = graph.plan.words()
+    return section(
+        "meaning",
+        "What this means for an edge in the data",
+        "" if graph.private else paragraph(exact, "note"),
+        *map(paragraph, words[1:]),
+        details("The guarantee in full", "".join(map(paragraph, (*words, composition(graph.ledger))))),
+    )
+
+
+def _blocks(graph: GraphAnswers) -> str:
+    frame = graph.blocks()
+    names = [name for name in frame.columns if name not in ("pairs", "noisy")]
+    rows = [
+        tuple(value if isinstance(value, str) else number(float(value)) for value in row)
+        for row in frame[names].head(_MOST_ROWS).itertuples(index=False, name=None)
+    ]
+    headers = [name.replace("_", " ") for name in names]
+    return section(
+        "blocks",
+        "Edges by the groups of their ends",
+        _block_picture(graph),
+        paragraph(
+            "The count is unbiased and agrees with the public degrees; it may be negative. Edges are those of the "
+            "simple graph, where there is one."
+        ),
+        details("All numbers", table(headers, rows, texts=2, caption="Edges by the groups of their ends")),
+    )
+
+
+def _block_picture(graph: GraphAnswers) -> str:
+    """A shade for each two groups; of an undirected graph both halves show the same."""
+    spec = graph.plan.spec
+    groups, frame = spec.nodes.groups, graph.blocks()
+    if len(groups) > MOST_GROUPS:
+        return ""
+    counts = [[0.0] * len(groups) for _ in groups]
+    texts = [["" for _ in groups] for _ in groups]
+    for (one, other), count in zip(blocks_of(spec)[0], frame["count"].tolist(), strict=True):
+        for row, column in {(one, other)} if spec.directed else {(one, other), (other, one)}:
+            counts[row][column], texts[row][column] = count, number(count)
+    words = f"A shade for each of {len(groups)} by {len(groups)} groups: the more edges, the darker."
+    return heat_map("block-table", "The block table", words, groups, groups, counts, texts, "group")
+
+
+def _drawing(graph: GraphAnswers) -> str:
+    if graph.nearest is None:
+        return ""
+    proven = "It is" if graph.nearest.proven else "It was not proven in time to be"
+    return section(
+        "graph",
+        "A simple graph",
+        _circle(graph),
+        paragraph(
+            f"A simple graph of {int(graph.nearest.edges.sum())} edges with the public degrees. {proven} the one "
+            "nearest to the noisy answers. Single edges of it may well be wrong: see above how often."
+        ),
+    )
+
+
+def _circle(graph: GraphAnswers) -> str:
+    """The nodes on a circle, groups together, and a line for each edge; nothing where there are too many."""
+    spec, nearest = graph.plan.spec, graph.nearest
+    if len(spec.nodes) > MOST_DRAWN or nearest is None:
+        return ""
+    order = sorted(range(len(spec.nodes)), key=lambda node: (spec.nodes.group_of[node], node))
+    turn = {node: 2 * pi * place / len(order) for place, node in enumerate(order)}
+
+    def at(node: int, radius: float) -> tuple[str, str]:
+        across, down = 200 + radius * sin(turn[node]), 200 - radius * cos(turn[node])
+        return f"{round(across, 6):.1f}", f"{round(down, 6):.1f}"
+
+    body = []
+    for one, other in zip(*(ends[nearest.edges].tolist() for ends in pairs_of(spec)), strict=True):
+        (x1, y1), (x2, y2) = at(one, 150), at(other, 150)
+        body.append(f'<line class="axis" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>')
+    for node in order:
+        x, y = at(node, 150)
+        named = f"{spec.nodes.names[node]}, {spec.nodes.groups[spec.nodes.group_of[node]]}"
+        body.append(f'<circle class="point" cx="{x}" cy="{y}" r="4"><title>{escape(named)}</title></circle>')
+        if len(order) <= MOST_NAMED:
+            (x, y), side = at(node, 164), sin(turn[node])
+            kind = "middle" if abs(side) < _UPRIGHT else "start" if side > 0 else "end"
+            body.append(f'<text class="{kind}" x="{x}" y="{y}">{escape(shortened(spec.nodes.names[node], 8))}</text>')
+    inner = f'<svg viewBox="0 0 400 400" width="100%" height="400">{"".join(body)}</svg>'
+    words = f"{len(order)} nodes on a circle, groups together, and {int(nearest.edges.sum())} lines between them."
+    return picture("drawing", "The simple graph", words, 400, inner)
+
+
+def _measured(graph: GraphAnswers) -> str:
+    plan = graph.plan
+    rows = [(one.measured, f"{one.answers}", number(one.std_error)) for one in plan.forecast]
+    files = [
+        ("blocks.csv", "the block table: as measured, unbiased, and of the simple graph"),
+        ("nodes.csv", "the nodes and their groups, which are public"),
+        *((f"exact/{one.side.replace('_', '-')}.csv", "public degrees, exact") for one in plan.spec.known),
+    ]
+    if plan.pair_noise is not None:
+        files += [("pairs.csv", "the noisy answer about each pair of nodes"), ("edges.csv", "the simple graph")]
+    return section(
+        "measured",
+        "What was measured, and what is in the bundle",
+        table(("measured", "numbers", "std. error"), rows, caption="What was measured"),
+        table(("file", "what it holds"), files, texts=2, caption="The files, as CSV and as Parquet"),
+    )
