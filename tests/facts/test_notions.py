@@ -6,8 +6,9 @@ from time import monotonic
 import numpy as np
 import pytest
 
+from margrave.algebra.junctions import is_decomposable
 from margrave.facts.moves.graver import graver_basis
-from margrave.facts.moves.notions import is_decomposable, junction_order, markov_moves, positive_moves
+from margrave.facts.moves.notions import markov_moves, positive_moves
 from margrave.facts.sensitivity import induced_sensitivity
 from tests.facts.oracle import fact_matrix, facts_of, largest
 
@@ -123,7 +124,6 @@ def test_changing_to_any_value_may_take_more_than_one_step():
 )
 def test_decomposable(margins, expected):
     assert is_decomposable(margins) is expected
-    assert (junction_order(margins) is not None) is expected
 
 
 def test_three_disjoint_facts_of_any_size_have_swaps_as_markov_basis():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from margrave.algebra.domain import Attribute, Domain
+from margrave.algebra.junctions import perfect_sequence
 from margrave.errors import RefusedError, UsageError
 from margrave.models import model as models
-from margrave.models.model import Model, perfect_sequence
+from margrave.models.model import Model
 
 NAMED = Domain(
     (Attribute("smoke", ("n", "y")), Attribute("mental", ("n", "y")), Attribute("pressure", ("l", "m", "h")))

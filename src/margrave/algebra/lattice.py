@@ -1,24 +1,31 @@
-"""The lattice of margins: which tables lie below or above which, and the cells of the data cube."""
+"""The lattice of margins: which tables lie below or above which, and the cells of the data cube.
+
+What stands for an attribute is its name, its axis or its number: whatever can be told apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from margrave.errors import UsageError
 
 if TYPE_CHECKING:
     from margrave.algebra.domain import Domain, Margin
 
+A = TypeVar("A", bound=Hashable)
+"""What stands for an attribute."""
+
 STAR = "*"
 """Stands for 'all values' in a cell of the data cube."""
 
 
-def subsets(margin: Margin) -> Iterator[Margin]:
+def subsets(margin: Iterable[A]) -> Iterator[tuple[A, ...]]:
     """Every margin below the given one, itself included, smallest first."""
-    for width in range(len(margin) + 1):
-        yield from combinations(margin, width)
+    members = tuple(margin)
+    for width in range(len(members) + 1):
+        yield from combinations(members, width)
 
 
 def supersets(domain: Domain, margin: Margin) -> Iterator[Margin]:
@@ -34,19 +41,19 @@ def up_to(domain: Domain, width: int) -> Iterator[Margin]:
         yield from combinations(domain.names, size)
 
 
-def downward_closure(margins: Iterable[Margin]) -> tuple[Margin, ...]:
+def downward_closure(margins: Iterable[tuple[A, ...]]) -> tuple[tuple[A, ...], ...]:
     """Every margin below some given one, without repetition, smallest first."""
     closure = {below: None for margin in margins for below in subsets(margin)}
     return tuple(sorted(closure, key=len))
 
 
-def maximal(margins: Iterable[Margin]) -> tuple[Margin, ...]:
+def maximal(margins: Iterable[tuple[A, ...]]) -> tuple[tuple[A, ...], ...]:
     """The given margins that lie below no other given one, widest first.
 
     Compares only margins of different width that share an attribute, so a hundred thousand margins are no trouble.
     """
-    kept: list[Margin] = []
-    wider: dict[str, set[Margin]] = {}
+    kept: list[tuple[A, ...]] = []
+    wider: dict[A, set[tuple[A, ...]]] = {}
     for width, group in groupby(sorted(dict.fromkeys(margins), key=len, reverse=True), len):
         if not width:
             return tuple(kept) or ((),)

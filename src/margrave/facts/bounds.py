@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
+from margrave.algebra.incidence import margin_sums
+from margrave.algebra.junctions import frechet_least, frechet_most, perfect_sequence
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.facts import Facts, KnownCell, margin_name
-from margrave.facts.moves.notions import junction_order
 
 MOST_CELLS = 1 << 22
 MOST_PROGRAMS = 600
@@ -64,9 +65,9 @@ def bounds_from_facts(
             f"{margin_name(target)} has more than {MOST_CELLS} cells: ask for the bounds of a smaller table"
         )
     if not facts.cells and set(target) == used:
-        order = junction_order(tuple(tuple(map(facts.domain.position, fact)) for fact, _ in whole))
-        if order is not None:
-            return _frechet(facts, target, whole, order)
+        sequence = perfect_sequence([fact for fact, _ in whole])
+        if sequence:
+            return _frechet(facts, target, dict(whole), sequence)
     return _programs(facts, target, facts.domain.margin({*target, *used}), whole, values)
 
 
@@ -88,40 +89,22 @@ def _spread(facts: Facts, target: Margin, fact: Margin, counts: NDArray[np.int64
 def _frechet(
     facts: Facts,
     target: Margin,
-    whole: list[tuple[Margin, NDArray[np.int64]]],
-    order: list[tuple[int, set[int]]],
+    whole: Mapping[Margin, NDArray[np.int64]],
+    sequence: tuple[tuple[Margin, Margin], ...],
 ) -> CellBounds:
     """Decomposable facts: at most the least margin; at least their sum less that of the separators. Both are sharp."""
+    tables = {fact: _spread(facts, target, fact, counts) for fact, counts in whole.items()}
+    joined: list[tuple[NDArray[np.int64], NDArray[np.int64] | None]] = [(tables[sequence[0][0]], None)]
+    for fact, separator in sequence[1:]:
+        outside = tuple(axis for axis, name in enumerate(target) if name not in separator)
+        shared = tables[fact].sum(axis=outside, keepdims=True)
+        for other, table in tables.items():
+            if set(separator) <= set(other) and not np.array_equal(table.sum(axis=outside, keepdims=True), shared):
+                raise UsageError(f"{margin_name(fact)} and {margin_name(other)} contradict each other")
+        joined.append((tables[fact], shared))
     shape = facts.domain.shape(target)
-    low, high = np.zeros(shape, dtype=np.int64), np.full(shape, np.iinfo(np.int64).max)
-    for index, separator in order:
-        fact, counts = whole[index]
-        table = _spread(facts, target, fact, counts)
-        high = np.minimum(high, table)
-        low = low + table
-        if index != order[-1][0]:
-            outside = tuple(a for a, name in enumerate(target) if facts.domain.position(name) not in separator)
-            shared = table.sum(axis=outside, keepdims=True)
-            low = low - shared
-            _check_agreement(facts, target, whole, index, separator, shared)
-    return CellBounds(target, np.maximum(low, 0), high, True, "closed form for decomposable facts")
-
-
-def _check_agreement(
-    facts: Facts,
-    target: Margin,
-    whole: list[tuple[Margin, NDArray[np.int64]]],
-    index: int,
-    separator: set[int],
-    shared: NDArray[np.int64],
-) -> None:
-    """Facts that share attributes must give them the same counts, or no table has these facts."""
-    outside = tuple(a for a, name in enumerate(target) if facts.domain.position(name) not in separator)
-    for other, (fact, counts) in enumerate(whole):
-        if other != index and separator <= {facts.domain.position(name) for name in fact}:
-            table = _spread(facts, target, fact, counts).sum(axis=outside, keepdims=True)
-            if not np.array_equal(table, shared):
-                raise UsageError(f"{margin_name(whole[index][0])} and {margin_name(fact)} contradict each other")
+    low, high = (np.broadcast_to(one, shape).copy() for one in (frechet_least(joined), frechet_most(tables.values())))
+    return CellBounds(target, low, high, True, "closed form for decomposable facts")
 
 
 def _programs(
@@ -140,29 +123,22 @@ def _programs(
         )
     matrix, known = [], []
     for fact, counts in whole:
-        matrix.append(_rows(facts, names, fact))
+        matrix.append(_sums(facts, names, fact))
         known.append(counts.ravel())
     for fact, cell in facts.cells:
         if (fact, cell) not in values:
             raise UsageError(f"the value of the public cell {cell} of {margin_name(fact)} is missing")
         codes = [facts.domain[name].code(value) for name, value in zip(fact, cell, strict=True)]
         place = int(np.ravel_multi_index(codes, facts.domain.shape(fact))) if fact else 0
-        matrix.append(_rows(facts, names, fact)[[place]])
+        matrix.append(_sums(facts, names, fact)[[place]])
         known.append(np.array([values[fact, cell]]))
-    low, high = _solve(_rows(facts, names, target), np.concatenate(matrix), np.concatenate(known).astype(float))
+    low, high = _solve(_sums(facts, names, target), np.concatenate(matrix), np.concatenate(known).astype(float))
     shape = facts.domain.shape(target)
     return CellBounds(target, low.reshape(shape), high.reshape(shape), True, "integer programs")
 
 
-def _rows(facts: Facts, names: Margin, margin: Margin) -> NDArray[np.float64]:
-    """The matrix that adds the cells over ``names`` up to those of a margin."""
-    size = facts.domain.cells(names)
-    cells = np.arange(size).reshape(facts.domain.shape(names))
-    kept = np.moveaxis(cells, [names.index(name) for name in margin], range(len(margin)))
-    members = kept.reshape(facts.domain.cells(margin), -1)
-    rows = np.zeros((len(members), size))
-    np.put_along_axis(rows, members, 1.0, axis=1)
-    return rows
+def _sums(facts: Facts, names: Margin, margin: Margin) -> NDArray[np.float64]:
+    return np.asarray(margin_sums(facts.domain, names, margin).toarray())
 
 
 def _solve(

@@ -16,6 +16,7 @@ import numpy as np
 
 from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.junctions import is_decomposable
 from margrave.algebra.query import Query, one_record
 from margrave.budget.events import MOST_CHANGED, Measurement, Protection, worst_move
 from margrave.errors import UsageError
@@ -23,7 +24,7 @@ from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime
 from margrave.facts.moves.norms import Seen, largest_norms, norms_of, seen
-from margrave.facts.moves.notions import Notion, is_decomposable, select
+from margrave.facts.moves.notions import Notion, select
 from margrave.facts.moves.reductions import Core, Reduced, reduce_margins
 from margrave.facts.placements import placed_price
 from margrave.facts.sensitivity import MOST_CORE_CELLS, TIME_LIMIT, induced_sensitivity

@@ -9,13 +9,14 @@ from time import monotonic
 import numpy as np
 
 from margrave.algebra.arrays import Integers
+from margrave.algebra.junctions import is_decomposable
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.closed import few_cuboids
 from margrave.facts.columns import TooLarge, columns_of
 from margrave.facts.facts import Facts, margin_name
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime, unique_up_to_sign
-from margrave.facts.moves.notions import NOTIONS, Notion, is_decomposable, select
+from margrave.facts.moves.notions import NOTIONS, Notion, select
 from margrave.facts.moves.reductions import Core, reduce_axes, reduce_margins
 
 TIME_LIMIT = 30.0

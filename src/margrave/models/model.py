@@ -14,10 +14,12 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.incidence import margin_sums
+from margrave.algebra.junctions import perfect_sequence
 from margrave.algebra.lattice import downward_closure, maximal
 from margrave.errors import RefusedError, UsageError
 
@@ -91,14 +93,7 @@ class Model:
 
         Columns are the cells of the table in the domain's order.
         """
-        cells = self.domain.cells()
-        rows = []
-        start = 0
-        for margin in self.generators:
-            rows.append(start + self._index(margin))
-            start += self.domain.cells(margin)
-        columns = np.tile(np.arange(cells), len(rows))
-        return csr_array((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(start, cells))
+        return csr_array(vstack([margin_sums(self.domain, self.domain.names, one) for one in self.generators]))
 
     def basis(self, face: Mask | None = None) -> Floats:
         """Columns that span the model's logarithms, one row for each cell (of the face), ``rank`` columns.
@@ -121,38 +116,6 @@ class Model:
                 block = (block[:, :, None] * contrast[:, None, :]).reshape(len(block), -1)
             blocks.append(block)
         return np.concatenate(blocks, axis=1)
-
-    def _index(self, margin: Margin) -> NDArray[np.intp]:
-        """For each cell of the full table, flattened, the cell of the margin that counts it."""
-        shape = self.domain.shape()
-        index = np.arange(self.domain.cells(margin)).reshape(
-            [1 if axis in self.axes_outside(margin) else size for axis, size in enumerate(shape)]
-        )
-        return np.broadcast_to(index, shape).ravel()
-
-
-def perfect_sequence(generators: tuple[Margin, ...]) -> tuple[tuple[Margin, Margin], ...] | None:
-    """The generators with their separators, grown as a spanning tree of largest intersections; None if impossible.
-
-    A generating class is decomposable exactly when such a tree is a junction tree, whichever generator comes first.
-    """
-    waiting = list(generators[1:])
-    placed: list[tuple[Margin, Margin]] = [(generators[0], ())]
-    while waiting:
-        separator, best = max(
-            ((_shared(margin, other), margin) for margin in waiting for other, _ in placed),
-            key=lambda pair: len(pair[0]),
-        )
-        before = {name for margin, _ in placed for name in margin}
-        if set(separator) != before.intersection(best):
-            return None
-        placed.append((best, separator))
-        waiting.remove(best)
-    return tuple(placed)
-
-
-def _shared(margin: Margin, other: Margin) -> Margin:
-    return tuple(name for name in margin if name in other)
 
 
 def _names(part: str, domain: Domain) -> Margin:

@@ -10,12 +10,12 @@ import numpy as np
 
 from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
+from margrave.algebra.junctions import is_decomposable
 from margrave.budget.events import cost
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.bounds import CellBounds, bounds_from_facts
 from margrave.facts.declared import facts_of, public_facts
 from margrave.facts.facts import KnownCell, margin_name
-from margrave.facts.moves.notions import junction_order
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -57,7 +57,7 @@ def bounds_of(spec: Spec, values: Values) -> CellBounds | None:
     names = spec.domain.margin({name for fact in spec.public for name in fact.margin})
     cells = spec.domain.cells(names)
     axes = tuple(tuple(map(spec.domain.position, margin)) for margin in facts.margins)
-    easy = not facts.cells and junction_order(axes) is not None
+    easy = not facts.cells and is_decomposable(axes)
     if cells > (_MOST_CELLS if easy else _MOST_PROGRAMS):
         return None
     try:

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.incidence import margin_sums
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
 from margrave.reconstruct.estimates import Possible
@@ -67,11 +68,11 @@ class ExactCounts:
         """A row for each exact count, a column for each cell over U; and the counts."""
         rows, known = [], []
         for margin, counts in self.tables.items():
-            rows.append(_sums(self.domain, self.names, margin))
+            rows.append(margin_sums(self.domain, self.names, margin))
             known.append(counts.ravel())
         for (margin, codes), count in self.cells.items():
             place = int(np.ravel_multi_index(codes, self.domain.shape(margin))) if margin else 0
-            rows.append(_sums(self.domain, self.names, margin)[[place]])
+            rows.append(margin_sums(self.domain, self.names, margin)[[place]])
             known.append(np.array([count]))
         return csr_array(vstack(rows)), np.concatenate(known).astype(float)
 
@@ -133,14 +134,6 @@ def _program(
     if last:
         raise NotKept(f"no table with all exact counts was found within {TIME_LIMIT:g} seconds")
     return None
-
-
-def _sums(domain: Domain, names: Margin, margin: Margin) -> csr_array:
-    """The matrix that adds the cells over ``names`` up to those of a margin."""
-    size = domain.cells(names)
-    places = np.arange(domain.cells(margin)).reshape([domain[name].size if name in margin else 1 for name in names])
-    rows = np.broadcast_to(places, domain.shape(names)).ravel()
-    return csr_array((np.ones(size), (rows, np.arange(size))), shape=(domain.cells(margin), size))
 
 
 def raked(exact: ExactCounts, table: Floats, possible: Possible | None = None) -> Floats:

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Margin
+from margrave.algebra.junctions import frechet_least, frechet_most
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
 from margrave.models.model import Mask, Model
@@ -98,18 +100,17 @@ def frechet_bounds(model: Model, table: Table) -> Bounds:
     A model that is not decomposable gets the upper bound and 0, which hold but are not sharp.
     """
     counts = _checked(model, table)
-    above = [counts.sum(axis=model.axes_outside(margin), keepdims=True) for margin in model.generators]
-    high = np.broadcast_to(above[0], counts.shape)
-    for margin_counts in above[1:]:
-        high = np.minimum(high, margin_counts)
+
+    def margin(names: Margin) -> Floats:
+        return np.asarray(counts.sum(axis=model.axes_outside(names), keepdims=True))
+
+    high = np.broadcast_to(frechet_most(map(margin, model.generators)), counts.shape).copy()
     low = np.zeros(counts.shape)
-    spread = any(model.domain[name].size > 1 for name in model.free)
-    if model.sequence is not None and not spread:
-        for place, (margin, separator) in enumerate(model.sequence):
-            low = low + counts.sum(axis=model.axes_outside(margin), keepdims=True)
-            if place:
-                low = low - counts.sum(axis=model.axes_outside(separator), keepdims=True)
-    return Bounds(np.maximum(low, 0.0), high.copy(), model.sequence is not None)
+    if model.sequence is not None and not any(model.domain[name].size > 1 for name in model.free):
+        (first, _), *rest = model.sequence
+        joined = [(margin(first), None), *((margin(one), margin(separator)) for one, separator in rest)]
+        low = np.broadcast_to(frechet_least(joined), counts.shape).copy()
+    return Bounds(low, high, model.sequence is not None)
 
 
 def sharp_bounds(model: Model, table: Table) -> Bounds:

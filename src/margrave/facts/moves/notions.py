@@ -93,31 +93,6 @@ def select(notion: Notion, basis: Integers, deadline: float) -> Integers:
     return markov_moves(basis, deadline) if notion == "markov" else basis
 
 
-def is_decomposable(margins: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether the facts are the cliques of a chordal graph in which every clique is a fact.
-
-    Graham's reduction: remove attributes of one fact only, and facts inside another, until nothing is left.
-    """
-    return junction_order(margins) is not None
-
-
-def junction_order(margins: tuple[tuple[int, ...], ...]) -> list[tuple[int, set[int]]] | None:
-    """The facts in an order of removal, each with its separator: what it shares with the rest; None if none exists."""
-    left = {index: set(margin) for index, margin in enumerate(margins)}
-    order: list[tuple[int, set[int]]] = []
-    while left:
-        for index, margin in left.items():
-            others = [other for key, other in left.items() if key != index]
-            shared = margin & set().union(*others)
-            if not others or any(shared <= other for other in others):
-                order.append((index, shared))
-                del left[index]
-                break
-        else:
-            return None
-    return order
-
-
 def _check(deadline: float) -> None:
     if monotonic() > deadline:
         raise OutOfTime

@@ -98,7 +98,7 @@ def reduce_margins(facts: Facts) -> Reduced:
 
 def reduce_axes(shape: tuple[int, ...], margins: tuple[Axes, ...]) -> tuple[bool, Core]:
     """The same for axes without names: whether one is free, and the core."""
-    margins = maximal_axes(margins)
+    margins = maximal(margins)
     used = [tuple(axis in margin for margin in margins) for axis in range(len(shape))]
     free = any(not any(where) and size > 1 for where, size in zip(used, shape, strict=True))
     merged: dict[tuple[bool, ...], list[int]] = {}
@@ -109,11 +109,6 @@ def reduce_axes(shape: tuple[int, ...], margins: tuple[Axes, ...]) -> tuple[bool
     sizes = [prod(shape[axis] for axis in group) for group in groups]
     axes = [tuple(a for a, group in enumerate(groups) if group[0] in margin) for margin in margins] if groups else []
     return free, _canonical(sizes, axes)[1]
-
-
-def maximal_axes(margins: tuple[Axes, ...]) -> tuple[Axes, ...]:
-    """The margins that lie below no other."""
-    return tuple(tuple(map(int, margin)) for margin in maximal(tuple(map(str, margin)) for margin in margins))
 
 
 def _canonical(shape: list[int], margins: list[Axes]) -> tuple[list[int], Core]:

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from margrave.algebra.arrays import Floats
+from margrave.algebra.lattice import downward_closure, subsets
 from margrave.errors import UsageError
 
 Margin = tuple[int, ...]
@@ -38,15 +39,9 @@ FEW_COVERED = 1 / 16
 OBJECTIVES = ("mean", "max")
 
 
-def subsets(margin: Iterable[int]) -> Iterable[Margin]:
-    """Every subset of a sorted margin, smaller ones first."""
-    items = tuple(margin)
-    return chain.from_iterable(combinations(items, r) for r in range(len(items) + 1))
-
-
 def closure_of(margins: Iterable[Margin]) -> tuple[Margin, ...]:
     """The downward closure: every subset of every margin, by size and then by attributes."""
-    return tuple(sorted({t for margin in margins for t in subsets(margin)}, key=lambda t: (len(t), t)))
+    return tuple(sorted(downward_closure(margins), key=lambda t: (len(t), t)))
 
 
 def cells_of(sizes: Sequence[int], margin: Iterable[int]) -> int:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.lattice import maximal, subsets
 from margrave.planning.search.designs import deal, designs
-from margrave.planning.search.model import Candidate, Goal, Margin, cells_of, closure_of, indicator, subsets
+from margrave.planning.search.model import Candidate, Goal, Margin, cells_of, closure_of, indicator
 
 MANY_TABLES = 1_000
 MANY_TABLES_CELLS = range(16, 257)
@@ -92,15 +93,9 @@ class Candidates:
         return [c for c in found if c is not None]
 
 
-def maximal(margins: Iterable[Margin]) -> list[Margin]:
+def widest(margins: Iterable[Margin]) -> list[Margin]:
     """The margins that lie in no other one, larger first."""
-    kept: list[Margin] = []
-    seen: set[Margin] = set()
-    for margin in sorted(set(margins), key=lambda t: (-len(t), t)):
-        if margin not in seen:
-            kept.append(margin)
-            seen.update(subsets(margin))
-    return kept
+    return sorted(maximal(margins), key=lambda t: (-len(t), t))
 
 
 def cover(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
@@ -173,7 +168,7 @@ def simple_sets(target: Goal, candidates: Candidates) -> list[list[Candidate]]:
     """Starting sets: wanted tables, contrasts of the residuals, the base table if it fits, designs, greedy covers."""
     binary = candidates.binary
     uncovered = set(target.closure)
-    tables = maximal(t for t in target.workload if not uncovered.isdisjoint(subsets(t)))
+    tables = widest(t for t in target.workload if not uncovered.isdisjoint(subsets(t)))
     sets: list[list[Candidate]] = [
         [(t, ()) for t in tables],
         [(t, tuple(j for j in t if j in binary)) for t in target.closure],
