@@ -35,7 +35,6 @@ from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
-from margrave.progress import Progress
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
@@ -46,6 +45,8 @@ from margrave.spec.spec import Spec
 if TYPE_CHECKING:
     from margrave.publish.graphs.release import GraphRelease
     from margrave.publish.release import Release
+
+Progress = Callable[[int, int | None], None]
 
 
 @overload

@@ -5,6 +5,7 @@ Of a point, only that it equals another is seen: as points they are random under
 """
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -17,7 +18,7 @@ from margrave.budget.units import ApproxDP
 from margrave.crossing import Members
 from margrave.join import protocol
 from margrave.join.protocol import Masked
-from margrave.noise import DiscreteLaplace, TruncatedLaplace
+from margrave.noise import DiscreteLaplace, Generator, TruncatedLaplace
 from margrave.planning.join.noise import HelperNoise, PairNoise
 
 KEY = b"k" * 32
@@ -157,3 +158,76 @@ def test_a_helpers_one_noise_costs_epsilon_and_has_half_the_variance():
     assert helped.cost(0, "add-remove") == helped.public_cost("add-remove") == pair.public_cost("add-remove")
     assert helped.cost(2, "replace").epsilon == Fraction(1, 2)
     assert pair.published.variance == pytest.approx(2 * helped.published.variance, rel=1e-4)
+
+
+def test_noise_drawn_anew_on_a_retry_would_be_noticed():
+    """Two answers to one question are two noises: averaged, they tell more than was charged."""
+    one, other = (seen_by_first(ONLY_A, second) for second in (EMPTY, (("a", 0),)))
+    cost = NOISE.cost(1, "add-remove")
+
+    def twice(view):
+        found = defaultdict(float)
+        for (here, p), (there, q) in product(view.items(), repeat=2):
+            found[here, there] += p * q
+        return found
+
+    assert worst(twice(one), twice(other), float(cost.epsilon)) > float(cost.delta) * 1.5
+
+
+def test_somebody_in_several_categories_would_be_noticed(monkeypatch):
+    """Unbounded, one person moves as many counts and sizes as there are categories."""
+    monkeypatch.setattr(protocol, "check_distinct", lambda *_: None)
+    monkeypatch.setattr(protocol, "check_order", lambda *_: None)
+    cost, both = NOISE.cost(1, "add-remove"), (("a", 0), ("a", 1))
+    own = Masked(b"m" * 32, b"p" * 32, (1, 1), ((0, 0), (0, 0)))
+    other = replace(own, mask=b"n" * 32, points=b"q" * 32)
+    counts = {}
+    for second in (EMPTY, both):
+        offered = protocol.offer(members(ONLY_A), own, KEY)
+        replied = protocol.answer(offered, members(second), other, KEY, NOISE.second.reach)
+        counts[second] = protocol.match(replied, offered, own.mask, NOISE.second.reach)
+    moved = int(np.abs(counts[EMPTY] - counts[both]).sum())
+    assert moved == 2 and moved / NOISE.first.scale > cost.epsilon
+
+
+AUDITED = 1500
+"""Sessions of each of two neighbours, with noise as it is really drawn."""
+
+
+def lower_bound(one, other, epsilon):
+    """By how much an event, chosen by the first half, is likelier than e^ε allows in the second: in standard errors."""
+    half = AUDITED // 2
+    events = {key for view in (one, other) for key in view[:half]}
+    first, second = (np.array([[key == event for event in events] for key in view]) for view in (one, other))
+    excess = first[:half].mean(axis=0) - exp(epsilon) * second[:half].mean(axis=0)
+    chosen = excess > 0
+    hits, misses = first[half:][:, chosen].any(axis=1), second[half:][:, chosen].any(axis=1)
+    error = np.sqrt((hits.var() + exp(2 * epsilon) * misses.var() + 1e-9) / half)
+    return (hits.mean() - exp(epsilon) * misses.mean()) / error
+
+
+@pytest.mark.parametrize(("bug", "caught"), [("none", False), ("dummies", True), ("padding", True)])
+def test_an_audit_of_real_sessions_finds_no_violation_and_catches_bugs(bug, caught):
+    noise = PairNoise.of(Fraction(1), Fraction(1, 10**3), ApproxDP(Fraction(1), Fraction(1, 10**3)))
+    generator = Generator.seeded(f"audit {bug}")
+
+    table = {}  # the points do not depend on chance here, so a session is run once for each draw
+
+    def view(second):
+        return [session_of(second) for _ in range(AUDITED)]
+
+    def session_of(second):
+        padding = protocol.padding(noise.sizes, 1, generator) if bug != "padding" else (noise.sizes.reach,)
+        added = int(noise.second.sample(1, generator)[0]) if bug != "dummies" else 0
+        if (second, padding, added) not in table:
+            table[second, padding, added] = run_one(second, padding, added)
+        return table[second, padding, added]
+
+    def run_one(second, padding, added):
+        own, other = Masked(b"m" * 32, b"p" * 32, (0,), ((0,),)), Masked(b"n" * 32, b"q" * 32, padding, ((added,),))
+        offered = protocol.offer(members(ONLY_A), own, KEY)
+        replied = protocol.answer(offered, members(second), other, KEY, noise.second.reach)
+        return len(replied.batches[0]), int(protocol.match(replied, offered, own.mask, noise.second.reach)[0, 0])
+
+    found = lower_bound(view(ONLY_A), view(EMPTY), float(noise.cost(1, "add-remove").epsilon))
+    assert (found > 5) == caught

@@ -62,3 +62,8 @@ def test_a_delta_that_no_reach_has_is_refused():
         TruncatedLaplace.for_delta(Fraction(1 << 45), Fraction(1, 10**9))
     with pytest.raises(UsageError, match="greater than 0"):
         TruncatedLaplace.for_delta(Fraction(1), Fraction(0))
+
+
+def test_a_delta_that_is_as_good_as_none_is_found_at_once_and_is_no_less_than_it_is():
+    noise = TruncatedLaplace.for_delta(Fraction(1, 10**9), Fraction(1, 10**9))
+    assert noise.reach == 1 and 0 < noise.delta < Fraction(1, 2**4000)

@@ -21,6 +21,7 @@ from margrave.cli import (
     evaluate,
     graphs,
     inference,
+    join,
     keys,
     ledger,
     plans,
@@ -75,6 +76,7 @@ app.command()(keys.key)
 app.command()(commands.examples)
 app.command()(study.reproduce)
 app.add_typer(graphs.app)
+app.add_typer(join.app)
 app.add_typer(attack.app)
 app.add_typer(ledger.app)
 
@@ -109,7 +111,7 @@ def main() -> None:
         # Typer turns an interruption of a command into an exit without a word.
         if isinstance(stop, SystemExit) and stop.code != _INTERRUPTED:
             raise
-        typer.echo(_STOPPED + _CHARGED * (sys.argv[1:2] == ["release"]), err=True)
+        typer.echo(_STOPPED + _CHARGED * (sys.argv[1:2] in (["release"], ["join"])), err=True)
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

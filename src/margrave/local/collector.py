@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +15,8 @@ from margrave.crossing import Collected
 from margrave.errors import DataError, UsageError
 from margrave.local.reports import TOKEN, question_digits, read_symbols
 from margrave.planning.local.plan import LocalPlan
-from margrave.progress import Progress
+
+Progress = Callable[[int, int | None], None]
 
 STANDARD_INPUT = "-"
 _TOGETHER = 1 << 16

@@ -25,6 +25,8 @@ from margrave.noise.laplace import DiscreteLaplace
 MOST_REACH = 1 << 24
 """Noise of a reach R takes 2R rows of a message for each cell: beyond this no message could be sent."""
 _SPARE_BITS = 128
+_MOST_BITS = 1 << 12
+"""A δ below 2^-4096 is stated as that: nobody needs to know it better, and its digits take long."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class TruncatedLaplace:
 
     @cached_property
     def delta(self) -> Fraction:
-        """P(reach) = r^reach (1 − r)/(1 + r − 2 r^(reach + 1)), rounded up by less than one part in 2^33."""
-        bits = math.ceil(self.reach / self.scale * Fraction(3, 2)) + _SPARE_BITS
+        """P(reach) = r^reach (1 − r)/(1 + r − 2 r^(reach + 1)), rounded up: by one part in 2^33, or to 2^-4096."""
+        bits = min(math.ceil(self.reach / self.scale * Fraction(3, 2)), _MOST_BITS) + _SPARE_BITS
         one = 1 << bits
         low = exp_bounds(1 / self.scale, bits)[0]
         end, beyond = (exp_bounds(steps / self.scale, bits)[1] for steps in (self.reach, self.reach + 1))

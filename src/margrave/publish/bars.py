@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from margrave.crossing import Measured
 from margrave.noise.generator import Generator
-from margrave.progress import Progress
 from margrave.reconstruct.bars import Simulated, replicates, simulate
 from margrave.reconstruct.published import Published, digest
 from margrave.reconstruct.unbiased import Fit
@@ -56,7 +56,7 @@ def simulated_bars(
     fit: Fit,
     published: Published | None,
     seed: str,
-    progress: Progress | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> Simulated | None:
     """Simulations of the published table, for its error bars; None where none are simulated."""
     if published is None or not is_simulated(published):

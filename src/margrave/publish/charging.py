@@ -59,13 +59,13 @@ def charged(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], p
     pack.check(asked)
     charge = ledger.reserve(request)
     if charge.content is None and charge.drawn is None:
-        with _noted(ledger, charge):
+        with noted(ledger, charge):
             answers = pack.keep(asked, draw())
         charge = ledger.keep(charge, answers)
     if charge.content is not None:
         return pack.read(charge.content)
     assert charge.drawn is not None
-    with _noted(ledger, charge):
+    with noted(ledger, charge):
         content, identity = pack.write(asked, pack.kept(asked, charge.drawn), _section(charge))
     return pack.read(ledger.commit(charge, content, identity))
 
@@ -77,7 +77,7 @@ def _check_request(asked: Asked, request: Request) -> None:
 
 
 @contextmanager
-def _noted(ledger: Ledger, charge: Charge) -> Iterator[None]:
+def noted(ledger: Ledger, charge: Charge) -> Iterator[None]:
     """Has the ledger note, for the curator, what failed once data may have been touched."""
     try:
         yield

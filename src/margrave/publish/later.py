@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
-
-from margrave.progress import Progress
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -15,10 +13,10 @@ T = TypeVar("T")
 class Later(Generic[T]):
     """A value that is made when it is first asked for, and then kept; whoever asks first may follow its making."""
 
-    make: Callable[[Progress | None], T]
+    make: Callable[[Any], T]
     _made: list[T] = field(default_factory=list, init=False, repr=False)
 
-    def get(self, progress: Progress | None = None) -> T:
+    def get(self, progress: Any = None) -> T:
         """The value; ``progress`` is told how far it is, if it is made now."""
         if not self._made:
             self._made.append(self.make(progress))

@@ -8,7 +8,7 @@ random numbers come from a seed that is published with the bars, so that anybody
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,13 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
-from margrave.progress import Progress
 from margrave.reconstruct.published import Published, publish
 from margrave.reconstruct.unbiased import Fit
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
+Progress = Callable[[int, int | None], None]
 
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""

@@ -15,8 +15,7 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
-from margrave.progress import Progress
-from margrave.reconstruct.estimates import Possible, independent
+from margrave.reconstruct.estimates import Possible, Progress, independent
 from margrave.reconstruct.nonnegative.choice import NonNegative
 from margrave.reconstruct.nonnegative.least_squares import solve
 from margrave.reconstruct.nonnegative.sparse import posterior_mean

@@ -206,7 +206,10 @@ def make_join_plan(spec: JoinSpec) -> JoinPlan:
     else:
         assert spec.delta is not None and spec.sizes is not None
         noise = PairNoise.of(measurement.noise.scale, spec.delta, spec.sizes)
-    found = JoinPlan(spec, replace(plain, measurements=(replace(measurement, noise=noise.published),)), noise)
+    title = f"{spec.title or 'A join'}: people in the data of {_listed([one.name for one in spec.owners])}"
+    told = replace(plain.spec, title=title)
+    table = replace(plain, spec=told, measurements=(replace(measurement, noise=noise.published),))
+    found = JoinPlan(spec, table, noise)
     if found.dummies > _MOST_DUMMIES:
         raise RefusedError(
             f"the join needs {found.dummies:,} dummies, and at most {_MOST_DUMMIES:,} can be made: raise epsilon or "

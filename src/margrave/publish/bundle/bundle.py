@@ -7,7 +7,7 @@ The noisy whole numbers in `measurements.parquet` (`measurements/*.parquet` of a
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from margrave.errors import BundleError
 from margrave.facts.declared import Codes
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, is_archive, write_file, write_files
-from margrave.progress import Progress, counted
 from margrave.publish.bars import Bars
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
@@ -54,6 +53,8 @@ from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.signature import SigningKey, signed
 
+Progress = Callable[[int, int | None], None]
+
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
@@ -68,7 +69,13 @@ def save(release: Released, path: str | Path, progress: Progress | None = None, 
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
     now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
-    step = counted(progress, _file_count(release) + (sign is not None))
+    total, done = _file_count(release) + (sign is not None), 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
 
     def with_signature(files: Iterator[File]) -> Iterator[File]:
         return files if sign is None else signed(files, sign, MANIFEST)

@@ -73,11 +73,15 @@ class PublicKey:
 
     def check(self, manifest: bytes, signature: bytes) -> bool:
         """Whether a signature of `release.json` was made with this key."""
+        return self.fits(_PURPOSE, manifest, signature)
+
+    def fits(self, purpose: bytes, content: bytes, signature: bytes) -> bool:
+        """Whether a signature for a purpose was made with this key; one for another purpose was not."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         try:
-            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, _PURPOSE + manifest)
+            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, purpose + content)
         except InvalidSignature:
             return False
         return True
@@ -118,9 +122,20 @@ class SigningKey:
 
     def sign(self, manifest: bytes) -> bytes:
         """The content of `release.sig` for a `release.json`."""
-        signature = self._secret.sign(_PURPOSE + manifest).hex()
+        signature = self.signature(_PURPOSE, manifest).hex()
         found = {"algorithm": _ALGORITHM, "key": self.public.raw.hex(), "signature": signature}
         return (json.dumps(found, indent=2) + "\n").encode()
+
+    def signature(self, purpose: bytes, content: bytes) -> bytes:
+        """A signature for a purpose: a line of its own, with which no content of another purpose begins."""
+        return bytes(self._secret.sign(purpose + content))
+
+    def derived(self, purpose: bytes) -> bytes:
+        """32 bytes for a purpose that follow from the key, and that nobody else can know."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        return bytes(HKDF(SHA256(), 32, None, purpose).derive(self._secret.private_bytes_raw()))
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write it to a new file that only its owner may read, locked by a passphrase if there is one."""

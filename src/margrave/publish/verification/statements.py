@@ -16,7 +16,6 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
-from margrave.progress import Step
 from margrave.publish.bars import Bars
 from margrave.publish.bundle.account import parsed
 from margrave.publish.bundle.bundle import Bundle, manifest_of
@@ -30,6 +29,7 @@ from margrave.publish.report.page import report_html
 from margrave.publish.verification.found import (
     NotChecked,
     Place,
+    Step,
     check_made,
     check_page,
     difference_words,
@@ -129,7 +129,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
         yield NotChecked("bars", "which take as long to simulate again as to make: add --bars to do so")
         return
     again = replace(release, bars={})
-    again.prepare(lambda done, total, misfit=None: step())
+    again.prepare(lambda done, total: step())
     try:
         _compare_bars(release, again, manifest)
     except VerificationError:

@@ -26,8 +26,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.errors import UsageError, suggest
 from margrave.planning.limits import FULL_CELLS
-from margrave.progress import Progress
-from margrave.reconstruct.estimates import Estimates, Possible
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
 from margrave.reconstruct.nonnegative import linear_program as programs
 from margrave.reconstruct.nonnegative import log_linear as posterior
 from margrave.reconstruct.nonnegative import sparse as exchangeable

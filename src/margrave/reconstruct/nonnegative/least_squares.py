@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrave.algebra.arrays import Floats
-from margrave.progress import Progress
-from margrave.reconstruct.estimates import Estimates, Possible
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
 from margrave.reconstruct.nonnegative.entropy import Path
 from margrave.reconstruct.nonnegative.entropy import applies as path_applies
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
@@ -87,7 +86,7 @@ def solve(
         if iteration % _CHECK == 0 or iteration == most:
             best = _better(best, _certify(spectrum, allowed, total, cells, -penalty * multipliers, iteration))
             if progress is not None:
-                progress(iteration, None, best.gap)
+                progress(best.gap)
             if best.gap <= tolerance * max(1.0, best.misfit) and best.violation <= tolerance:
                 break
             change = _balance(smooth - cells, cells - before, iteration)
