@@ -1,18 +1,22 @@
 # Two commands do everything on a fresh machine with make and Python >= 3.11:
 #   make demo    set up, then release tables from a bundled data set
 #   make test    set up, then run the tests
+#   make quick   the same without those that are marked slow: about a minute
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check shape bench bench-peers soak docs clean
+.PHONY: demo test quick check shape bench bench-peers soak docs clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
 
 test: $(VENV)/.ready-test check
 	@$(BIN)/python -m pytest -n 2
+
+quick: $(VENV)/.ready-test
+	@$(BIN)/python -m pytest -m "not slow"
 
 check: $(VENV)/.ready-test
 	@$(BIN)/ruff check src tests benchmarks tools

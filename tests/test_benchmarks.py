@@ -4,6 +4,10 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 RUN = runpy.run_path(str(ROOT / "benchmarks" / "run.py"))
 PLOTS = runpy.run_path(str(ROOT / "docs" / "images" / "growth.py"))

@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 
 from margrave.cli.app import app
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 OWN = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/*/test_docs*.py"))

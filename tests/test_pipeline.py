@@ -13,6 +13,8 @@ from margrave.budget.units import PureDP
 from margrave.errors import DataError, RefusedError, UsageError
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_of((2, 3), ["ab"], PureDP(Fraction(1000)))
 TABLE = np.array([[30, 20, 10], [5, 0, 40]])
 DATA = frame_of(SPEC.domain, TABLE)

@@ -23,6 +23,8 @@ from margrave.spec.workload import PublicFact
 from tests.facts.test_planning import with_facts
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 SPEC = with_facts(spec_of((2, 3, 2), ["abc"]), ["ab", "c"])
 TABLE = np.random.default_rng(1).poisson(6, (2, 3, 2))
 DATA = frame_of(SPEC.domain, TABLE)

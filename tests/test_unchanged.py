@@ -16,6 +16,8 @@ import pytest
 
 import margrave as mg
 
+pytestmark = pytest.mark.slow
+
 KEPT = Path(__file__).parent / "golden" / "unchanged.json"
 
 STRATEGIES = ("auto", "residual", "fourier", "efron-stein", "margins", "base")

@@ -29,6 +29,7 @@ def test_all_triples_are_covered_by_few_wider_tables():
     assert all(any(set(margin) <= set(table) for table in tables) for margin in margins)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=7),
     st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=12),

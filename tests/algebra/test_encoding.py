@@ -60,6 +60,7 @@ def test_decoding_undoes_encoding_and_keeps_counts(kind, table):
     assert (encoding.decode(table.domain.names, encoded) == table.counts).all()
 
 
+@pytest.mark.slow
 @EVERY
 @given(st.data(), tables(most_values=6, most_attributes=3))
 def test_decoded_noise_stays_consistent_and_keeps_the_total(kind, data, table):

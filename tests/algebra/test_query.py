@@ -42,6 +42,7 @@ def matrix(domain, query):
     return np.stack([contribution(domain, query, record) for record in records], axis=1), records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("domain", "query"), CASES, ids=str)
 def test_sensitivities_equal_brute_force_over_all_records(domain, query):
     columns, records = matrix(domain, query)
@@ -58,6 +59,7 @@ def test_sensitivities_equal_brute_force_over_all_records(domain, query):
         assert found == {replaced_record(domain, query, changed)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("domain", "query"), CASES, ids=str)
 def test_estimates_are_exact_without_noise_and_spread_as_stated(domain, query):
     table = np.random.default_rng(3).integers(0, 50, domain.shape())

@@ -20,6 +20,7 @@ def test_transform_then_inverse_is_the_identity(table):
     np.testing.assert_allclose(floating, table.counts, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(st.data(), tables())
 def test_margins_from_residuals_are_the_direct_margins(data, table):
     margin = data.draw(margins_of(table.domain))

@@ -15,6 +15,7 @@ def test_zcdp_to_approximate_is_between_the_best_possible_and_the_simple_bound()
         assert 0.7 * simple < found < simple
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/10", "1", "20"])
 @pytest.mark.parametrize("delta", ["1/1000000000", "1/100"])
 def test_the_largest_rho_is_within_and_tight(epsilon, delta):

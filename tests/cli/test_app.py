@@ -13,6 +13,7 @@ from margrave.measure import run as measuring
 from tests.cli.typed import CZECH, inside, run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -51,6 +52,7 @@ def test_an_unforeseen_error_shows_no_text_of_its_own():
     assert "ValueError" in done.stderr and "XK47QZ" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_release_says_so_and_leaves_nothing(tmp_path, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -52,6 +52,7 @@ def spec(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_release_writes_a_bundle(run, spec, tmp_path):
     code, said, beside = run("release", spec, "--out", tmp_path / "out")
     assert (code, said) == (0, "")
@@ -67,6 +68,7 @@ def test_release_refuses_a_taken_place_before_it_opens_any_data(run, spec, tmp_p
     assert "exists already" in beside
 
 
+@pytest.mark.slow
 def test_show(run, folder):
     code, said, beside = run("show", folder, "age,smoke")
     assert code == 0
@@ -89,6 +91,7 @@ def test_show_lists_what_there_is(run, folder):
     assert json.loads(run("show", folder, "--json")[1])["tables"][0]["table"] == ["smoke", "age"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -105,6 +108,7 @@ def test_show_says_what_is_wrong(run, folder, arguments, code, text):
     assert text in beside
 
 
+@pytest.mark.slow
 def test_verify_names_the_first_difference(run, folder):
     code, said, _ = run("verify", folder, "--json")
     assert (code, json.loads(said)["verified"]) == (0, True)
@@ -123,6 +127,7 @@ def test_no_bundle_is_bad_input_rather_than_a_difference(run, tmp_path):
         assert "no such folder" in beside
 
 
+@pytest.mark.slow
 def test_report(run, folder, tmp_path, small):
     code, said, _ = run("report", folder)
     assert (code, said.strip()) == (0, str(folder / "report.html"))

@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 import margrave as mg
 from margrave.cli.commands import _without_password
 from tests.cli.typed import CZECH, inside, run
 
 
+@pytest.mark.slow
 def test_release_prints_tables_or_json():
     text = inside("release", CZECH)
     assert "mental, family" in text.stdout
@@ -16,6 +19,7 @@ def test_release_prints_tables_or_json():
     assert json.loads(seeded.stdout)["private"] is False and "NOT PRIVATE" in seeded.stderr
 
 
+@pytest.mark.slow
 def test_count_needs_its_word():
     refused = run("count", CZECH)
     assert refused.returncode == 3 and "--not-private" in refused.stderr and not refused.stdout
@@ -25,6 +29,7 @@ def test_count_needs_its_word():
     assert sum(row["count"] for row in rows) == 1841
 
 
+@pytest.mark.slow
 def test_init_drafts_a_spec_that_release_refuses(tmp_path):
     inside("examples", "czech", "--to", str(tmp_path))
     drafted = inside("init", str(tmp_path / "data" / "czech.csv"))
@@ -46,6 +51,7 @@ def test_a_draft_never_repeats_a_password():
 _SMALL = {"attributes": {"a": ["x", "y"]}, "release": {"all": 1}, "privacy": {"epsilon": 1}}
 
 
+@pytest.mark.slow
 def test_examples_are_listed_and_copied_once(tmp_path):
     assert "rochdale" in inside("examples").stdout
     inside("examples", "journey", "--to", str(tmp_path))

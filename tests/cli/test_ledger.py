@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.ledger import commands
 
 run = commands.run
 
 
+@pytest.mark.slow
 def test_a_day_at_the_bank(run, tmp_path):
     assert "no ledger ledger.db" in run("ledger", "show", code=1)
     assert "is ready" in run("ledger", "init")
@@ -64,6 +67,7 @@ def test_what_is_wrong_has_its_exit_code(run, tmp_path):
     assert "no such folder" in run("ledger", "verify", "--against", "nowhere", code=2)
 
 
+@pytest.mark.slow
 def test_a_part_of_delta_is_set_apart_for_requests_with_a_delta_of_their_own(run):
     run("ledger", "init")
     limit, part = "epsilon=1,delta=1e-6", ("--event-delta", "1e-7")

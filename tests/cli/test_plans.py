@@ -7,12 +7,14 @@ import pytest
 from tests.cli.typed import CZECH, inside
 
 
+@pytest.mark.slow
 def test_plan_shows_cost_noise_and_forecast():
     out = inside("plan", CZECH).stdout
     for word in ("ε = 1", "Laplace", "mental, family", "RMSE", "In plain words", "Memory"):
         assert word in out
 
 
+@pytest.mark.slow
 def test_plan_as_json():
     plan = json.loads(inside("plan", CZECH, "--json").stdout)
     assert plan["guarantee"].keys() == {"epsilon"}
@@ -21,6 +23,7 @@ def test_plan_as_json():
     assert plan["groups"]["5"]["epsilon"] == pytest.approx(5)
 
 
+@pytest.mark.slow
 def test_plan_for_a_target_and_a_sweep():
     rows = json.loads(inside("plan", CZECH, "--sweep", "0.5,1", "--json").stdout)
     assert [row["budget"] for row in rows] == ["0.5", "1"]

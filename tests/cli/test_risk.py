@@ -13,6 +13,7 @@ def run(*words):
     return CliRunner().invoke(app, ["risk", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_spec_and_its_release_have_the_same_limits(tmp_path):
     spec = mg.examples.path("fungus")
     mg.release(spec, seed="risk").save(tmp_path / "out")
@@ -21,6 +22,7 @@ def test_a_spec_and_its_release_have_the_same_limits(tmp_path):
     assert planned["membership_advantage"] == pytest.approx(0.4621, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_it_is_said_in_words():
     shown = run(mg.examples.path("czech"))
     assert shown.exit_code == 0

@@ -67,6 +67,7 @@ def assert_harmless(text):
     assert not COMMANDS & set(text)
 
 
+@pytest.mark.slow
 def test_show_spells_out_what_would_command_the_terminal(bundle):
     listed = shown("show", bundle)
     assert_harmless(listed.output)
@@ -78,6 +79,7 @@ def test_show_spells_out_what_would_command_the_terminal(bundle):
     assert not any(line.startswith("margrave: 11") for line in table.splitlines())
 
 
+@pytest.mark.slow
 def test_other_commands_do_too(bundle, spec, tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text(Spec.from_dict(spec).to_toml())
@@ -86,6 +88,7 @@ def test_other_commands_do_too(bundle, spec, tmp_path):
         assert_harmless(shown(*arguments).output)
 
 
+@pytest.mark.slow
 def test_a_ledger_tells_titles_harmlessly(spec, tmp_path):
     data, ledger = pd.DataFrame({"odd": list(ESCAPES.values())}), str(tmp_path / "ledger.db")
     path = tmp_path / "spec.toml"
@@ -107,6 +110,7 @@ def test_a_ledger_tells_titles_harmlessly(spec, tmp_path):
     assert [one["title"] for one in said["requests"]] == [spec["title"]]
 
 
+@pytest.mark.slow
 def test_errors_that_quote_a_file_are_harmless(bundle, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "margrave", "show", str(bundle), "nothing\x1b[31m"],
@@ -134,6 +138,7 @@ def test_json_gives_every_value_back_and_no_command(bundle):
     assert [row["odd"] for row in json.loads(text)["rows"]] == list(ESCAPES.values())
 
 
+@pytest.mark.slow
 def test_csv_in_a_pipe_is_the_values_as_they_are(bundle):
     command = [sys.executable, "-m", "margrave", "show", str(bundle), "odd", "--csv"]
     content = subprocess.run(command, capture_output=True, check=True).stdout.decode()
@@ -165,6 +170,7 @@ def test_what_a_spreadsheet_would_compute_is_told_from_numbers_with_a_sign():
     assert formulas(Spec.from_dict(spec).domain) == tuple(FORMULAS)
 
 
+@pytest.mark.slow
 def test_formulas_are_named_and_written_as_they_are(tmp_path):
     values = [*FORMULAS, *NONE]
     spec = {"attributes": {"a": values}, "release": {"all": 1}, "privacy": {"epsilon": 1}}
@@ -178,6 +184,7 @@ def test_formulas_are_named_and_written_as_they_are(tmp_path):
     assert shown("show", place, "a", "--csv").stdout.splitlines()[1].startswith("=1+1,")
 
 
+@pytest.mark.slow
 def test_a_bundle_without_formulas_is_not_warned_of(tmp_path):
     place = mg.release(mg.examples.path("fungus"), seed=1).save(tmp_path / "out")
     assert "formula" not in shown("verify", place).output

@@ -62,6 +62,7 @@ def brute_force(facts, plan):
     return max((price_of(facts.domain, plan, move) for move in moves), default=Fraction(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(("sizes", "text"), CASES)
 def test_the_cost_is_that_of_the_worst_move(sizes, text, gaussian):
@@ -82,6 +83,7 @@ def _one(domain, measurement):
     return one_record(domain, measurement.query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(
     ("sizes", "text"), [((3, 3, 2), "a+b"), ((2, 2, 3), "ab+c"), ((3, 3), "a+b"), ((2, 2, 2, 2), "ab+cd")]
@@ -152,6 +154,7 @@ def times_records(facts, plan, gaussian):
     return single * (times * times if gaussian else times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(("sizes", "text", "cells"), CELLS)
 def test_single_cells_cost_what_their_worst_move_costs(sizes, text, cells, gaussian):
@@ -179,6 +182,7 @@ def feasible_pairs(facts, records):
                 yield other - one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(
     ("sizes", "text", "cells"),
@@ -207,6 +211,7 @@ def test_single_cells_are_not_charged_the_square_of_their_records():
     assert (found.value, found.exact) == (Fraction(3, 2), True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(("sizes", "text", "cells"), CELLS[:8])
 @pytest.mark.parametrize("most", [{"MOST_PLACED": 0}, {"MOST_PLACED": 4}, {"MOST_OUTPUTS": 1}, {"MOST_IN_ALL": 10}])
@@ -233,6 +238,7 @@ def test_single_cells_whose_moves_are_not_listed_cost_one_record_times_their_num
     assert (found.value, found.exact) == (Fraction(9, 2), False)
 
 
+@pytest.mark.slow
 def test_two_thousand_single_cells_are_priced_by_their_moves():
     domain = domain_of(50, 50, 2)
     cells = tuple((("a", "b"), (str(one), str(two))) for one in range(40) for two in range(50))
@@ -241,6 +247,7 @@ def test_two_thousand_single_cells_are_priced_by_their_moves():
     assert worst_cost(facts, domain, plan) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["positive", "markov"])
 @pytest.mark.parametrize(("sizes", "text", "cells"), [case for case in CELLS if case[1]])
 def test_weaker_notions_of_single_cells_pay_for_each_of_their_moves(sizes, text, cells, notion):
@@ -264,6 +271,7 @@ def test_many_attributes_are_quick():
     assert worst_cost(facts, domain, plan) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["positive", "markov"])
 def test_weaker_notions_cost_no_more(notion):
     facts = facts_of((2, 2, 2, 2), "a+bc+bd+cd")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from margrave.facts.sensitivity import induced_sensitivity
 from tests.facts.oracle import facts_of
 
@@ -14,6 +16,7 @@ def test_the_example_runs():
         exec(compile(block, "docs/public-facts.md", "exec"), {})
 
 
+@pytest.mark.slow
 def test_the_table_of_sensitivities():
     found = re.findall(r"\| ([abcd, ]+?) \| (\d+) (?=\|)", PAGE)
     assert len(found) == 24
@@ -22,6 +25,7 @@ def test_the_table_of_sensitivities():
         assert induced_sensitivity(facts).value == int(value), text
 
 
+@pytest.mark.slow
 def test_the_table_of_notions():
     rows = re.findall(r"\| ([abcd, ]+) on (2×2×2|2×2×3|2⁴) \| (\d+) \| (\d+) \| (\d+) \|", PAGE)
     assert len(rows) == 7

@@ -51,6 +51,7 @@ def test_the_basis_is_the_induced_neighbours_found_table_by_table(sizes, text, r
         assert as_set(neighbours_by_tables(matrix, size)) == as_set(basis[degrees == size])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "text"), MODELS)
 def test_every_move_is_a_sum_of_parts_and_no_element_has_one(sizes, text):
     matrix = fact_matrix(facts_of(sizes, text))

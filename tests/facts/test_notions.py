@@ -37,6 +37,7 @@ def as_set(moves):
     return {tuple(move) for move in moves.tolist()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "text", "values"), CASES)
 def test_each_notion_holds_the_next(sizes, text, values):
     _, basis, positive, markov = bases(sizes, text)
@@ -46,6 +47,7 @@ def test_each_notion_holds_the_next(sizes, text, values):
     assert tuple(induced_sensitivity(facts, notion=n).value for n in ("worst-case", "positive", "markov")) == values
 
 
+@pytest.mark.slow
 def test_binary_markov_bases_have_their_known_sizes():
     assert len(bases((2, 2, 2, 2), "ab+bc+cd+ad")[3]) == 16
     assert len(bases((2, 2, 2, 2), "ab+ac+ad+bc+bd+cd")[3]) == 60

@@ -55,6 +55,7 @@ def true_price(spec, plan):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize(("sizes", "tables", "margins", "cells"), CASES, ids=str)
@@ -84,6 +85,7 @@ def test_a_forgotten_fact_would_be_seen():
         check_plan(replace(make_plan(replace(spec, public=(), induced=None)), spec=spec))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [1, 2])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_facts_and_units_exclude_each_other(records, neighbours):
@@ -156,6 +158,7 @@ def test_a_plan_that_measures_another_domain_than_its_spec_is_refused():
         check_plan(plan)
 
 
+@pytest.mark.slow
 def test_replaced_records_make_the_total_a_fact():
     cell = [{"a": "0"}]
     spec = with_facts(spec_of((3, 2), ["ab"], neighbours="replace"), [], cell)

@@ -28,6 +28,7 @@ def test_every_hierarchical_set_of_three_attributes(sizes):
         assert found.value == largest(all_moves(facts)), text
 
 
+@pytest.mark.slow
 def test_every_hierarchical_set_of_four_binary_attributes():
     sets = hierarchies(4)
     assert len(sets) == 166
@@ -152,6 +153,7 @@ def random_partial(generator, cuboids=2):
     return Facts(domain, tuple(tuple(text) for text in facts_margins), known)
 
 
+@pytest.mark.slow
 def test_closed_forms_for_known_cells_of_one_or_two_cuboids():
     generator = np.random.default_rng(5)
     seen = set()
@@ -164,6 +166,7 @@ def test_closed_forms_for_known_cells_of_one_or_two_cuboids():
     assert seen == {0, 1, 2, 3, 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "shared"), [((4, 4, 1), ""), ((3, 4, 2), "c"), ((4, 5, 1), "")])
 def test_closed_form_for_known_cells_of_two_crossing_cuboids(sizes, shared):
     generator = np.random.default_rng(7)

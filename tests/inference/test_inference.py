@@ -26,6 +26,8 @@ from margrave.models.loglinear import fit
 from margrave.models.model import Model
 from margrave.noise import DiscreteLaplace
 
+pytestmark = pytest.mark.slow
+
 THREE = """
 [attributes]
 a = ["1", "2"]

@@ -93,6 +93,7 @@ def neighbours(sets, moves):
             yield one, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moves", "relation"), [(1, "add-remove"), (2, "replace")])
 def test_what_the_first_owner_sees_of_the_others_people_costs_what_is_charged(moves, relation):
     cost = NOISE.cost(1, relation)
@@ -116,6 +117,7 @@ def test_the_cost_would_be_too_little_if_any_part_of_it_were_left_out():
         assert worst(one, other, float(cost.epsilon)) > float(part) * 1.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", SECOND)
 def test_what_the_second_owner_sees_of_the_firsts_people_costs_what_is_charged(second):
     cost = NOISE.cost(0, "add-remove")

@@ -4,6 +4,7 @@ import logging
 from itertools import count
 
 import psycopg
+import pytest
 
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Pool
@@ -40,6 +41,7 @@ class Breaking:
         return self.execute(connection, *words)
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_named_and_the_command_goes_on_afterwards(server, run, monkeypatch, tried):  # noqa: F811
     """Every command, broken at its statements, says one line, and once it is let through all is as it should be."""
     url = server.new_schema("broken")

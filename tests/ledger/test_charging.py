@@ -56,6 +56,7 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_asked_again_the_bundle_is_identical_and_free(ledger, plan, tmp_path):
     first = mg.release(plan, DATA, ledger=ledger, account="ann")
     again = mg.release(mg.Spec.parse(SPEC), DATA, ledger=ledger, account="ann", dataset="survey@1")
@@ -134,6 +135,7 @@ def draws(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [ValueError("not solved"), KeyboardInterrupt(), MemoryError()])
 def test_whatever_fails_after_the_draw_is_repeated_from_the_same_noise(ledger, plan, monkeypatch, draws, failure):
     """Drawing again until the answer can be worked out would publish noise that was selected."""

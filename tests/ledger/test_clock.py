@@ -146,6 +146,7 @@ def test_a_right_clock_is_not_set_back(url, clock):
             ledger.set_clock_back()
 
 
+@pytest.mark.slow
 def test_an_older_ledger_with_a_wrong_date_can_be_set_back(url):
     older(url, 4, INSIDE).close()
     with Ledger.open(url, clock=Clock("2029-06-01")) as ledger:
@@ -157,6 +158,7 @@ def test_an_older_ledger_with_a_wrong_date_can_be_set_back(url):
         verify(ledger)
 
 
+@pytest.mark.slow
 def test_the_commands_that_write_ask_whether_the_clock_is_right(run, tmp_path):
     Ledger.create(tmp_path / "ledger.db", clock=Clock("2001-01-01")).close()
     account = ("ledger", "account", "ann")
@@ -169,6 +171,7 @@ def test_the_commands_that_write_ask_whether_the_clock_is_right(run, tmp_path):
     assert "name it with --ledger" in run("release", "spec.toml", "--clock-is-right", code=2)
 
 
+@pytest.mark.slow
 def test_a_release_asks_before_it_is_charged_by_a_wrong_clock(run, tmp_path):
     run("ledger", "init")
     run("ledger", "dataset", "survey@1", "--spec", "spec.toml", "--cap", "epsilon=3")

@@ -67,6 +67,7 @@ def test_a_release_that_weighs_rows_in_another_way_is_refused_before_anything_is
         assert (bank.head, spent(bank)) == (head, 0)
 
 
+@pytest.mark.slow
 def test_a_data_set_of_counted_records_is_released_by_its_column_and_says_so_without_naming_it(url, tmp_path):
     spec = spec_of('count = "n"')
     with opened(url, notion_of(spec)) as bank:

@@ -47,6 +47,7 @@ def walk(folder, kills, *urls):
     return int(total), {state: int(times) for times, _, state in (line.partition(" ") for line in lines)}
 
 
+@pytest.mark.slow
 def test_killed_at_each_step(folder, tried):
     kills = many(210, 10_000)
     total, found = walk(folder, kills)
@@ -56,6 +57,7 @@ def test_killed_at_each_step(folder, tried):
     tried("releases killed, each at another call", "sqlite", sum(found.values()))
 
 
+@pytest.mark.slow
 def test_killed_at_each_step_with_a_server(folder, server, tried):
     kills = many(8, 600)
     urls = [server.new_schema(f"killed{number}") for number in range(kills + 2)]
@@ -65,6 +67,7 @@ def test_killed_at_each_step_with_a_server(folder, server, tried):
     tried("releases killed, each at another call", "postgresql", kills)
 
 
+@pytest.mark.slow
 def test_power_cut_at_every_length_of_the_log(folder, tried):
     """What reached the disk is a beginning of the log, perhaps with rubbish behind: all that was told is there."""
     path = folder / "ledger.db"
@@ -128,6 +131,7 @@ def test_power_cut_in_the_middle_of_a_checkpoint(tmp_path):
             assert verify(found).head == head
 
 
+@pytest.mark.slow
 def test_server_without_power(server, tried):
     """The server dies with all that it had not written; what it confirmed is there when it comes back."""
     crashes = many(1, 30)

@@ -24,6 +24,7 @@ def crowd(url, processes, threads, task):
 RACES = [(8, 8), (64, 1), (1, 64), (16, 4)] * many(0, 15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "threads"), RACES or [(8, 8)])
 def test_room_for_exactly_one_hundred(url, processes, threads, tried):
     small(url).close()
@@ -38,6 +39,7 @@ def test_room_for_exactly_one_hundred(url, processes, threads, tried):
     tried("charges in these races", kind_of(url), 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("_", range(many(1, 15)))
 def test_one_request_by_all_is_charged_once_and_answered_alike(url, tried, _):
     small(url).close()
@@ -49,6 +51,7 @@ def test_one_request_by_all_is_charged_once_and_answered_alike(url, tried, _):
     tried("races of 64 writers with one question", kind_of(url), 1)
 
 
+@pytest.mark.slow
 def test_writers_killed_at_any_moment_leave_all_that_was_confirmed(url, tried):
     """Eight writers, killed together again and again: what each was told is there, and nothing is charged twice."""
     rounds = many(3, 300)

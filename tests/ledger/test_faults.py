@@ -42,6 +42,7 @@ def tamper(ledger, *statements):
             connection.execute(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
@@ -71,6 +72,7 @@ def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
+@pytest.mark.slow
 def test_every_byte_of_the_journal_counts(tmp_path, tried):
     with small(str(tmp_path / "ledger.db")) as ledger:
         released(ledger, 1)

@@ -37,6 +37,7 @@ def reached(menu, limit):
     return largest_delta(menu, accepts, EPSILON * UNIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("menu", MENUS)
 def test_the_best_adversary_stays_within_the_cap(menu):
     below, above = reached([Question(one) for one in menu], kept(CAP))

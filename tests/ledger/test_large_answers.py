@@ -95,6 +95,7 @@ def test_an_answer_of_too_many_pieces_leaves_the_request_open(ledger, pieces_of_
     assert verify(ledger).bundles == 1
 
 
+@pytest.mark.slow
 def test_no_more_than_a_few_pieces_are_held(ledger, monkeypatch):
     monkeypatch.setattr(contents, "CHUNK", 1 << 18)
     answer, charge = file_of(*[bytes(1 << 18)] * 64), ledger.reserve(ask(1))
@@ -136,6 +137,7 @@ def release(url, monkeypatch):
         yield make
 
 
+@pytest.mark.slow
 def test_a_large_release_comes_back_unchanged_and_free(release, tmp_path):
     first, again = release(), release()
     assert isinstance(first.stored, AnswerFile) and joined(first.stored) == joined(again.stored)
@@ -150,6 +152,7 @@ def test_a_large_release_comes_back_unchanged_and_free(release, tmp_path):
     assert verify(release.ledger, published_in(tmp_path)).published == 3
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_charge_and_gives_no_answer(release, monkeypatch):
     def full():
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -241,6 +241,7 @@ def test_the_most_for_one_request(url):
             ledger.reserve(ask(1, eps("1.5"), dataset=DataSetName("census", "1")))
 
 
+@pytest.mark.slow
 def test_caps_in_rho_and_in_epsilon_and_delta(url):
     delta = Fraction(1, 10**6)
     with small(url, cap=ZCDP(Fraction(1)), grant=ZCDP(Fraction(1))) as ledger:

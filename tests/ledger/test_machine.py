@@ -219,6 +219,7 @@ class Books(RuleBasedStateMachine):
                 assert one.text == canonical(json.loads(one.text)) and decode(one.key, one.text) == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", list(UNITS))
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
 def test_books(store, unit, tmp_path, request, tried):

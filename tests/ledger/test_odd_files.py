@@ -50,6 +50,7 @@ def odd(request, tmp_path, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LEDGER)
 def test_no_command_of_a_ledger_waits_for_what_is_none(run, odd, impatient, command):  # noqa: F811
     said = run("ledger", *command.split(), "--ledger", odd, code=1)
@@ -57,6 +58,7 @@ def test_no_command_of_a_ledger_waits_for_what_is_none(run, odd, impatient, comm
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["verify", "show", "report"])
 def test_no_command_waits_for_a_bundle_that_is_none(run, odd, impatient, command):  # noqa: F811
     said = run(command, odd, code=1)
@@ -70,11 +72,13 @@ def test_no_ledger_is_verified_against_a_bundle_that_never_ends(run, impatient):
     assert "pipe.zip is no ordinary file" in run("ledger", "verify", "--against", ".", code=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("plan",), ("release", "--out", "out"), ("count", "--not-private")])
 def test_no_command_waits_for_a_spec_that_is_none(run, odd, impatient, command):  # noqa: F811
     assert odd in run(command[0], odd, *command[1:], code=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pipe.csv", "pipe.parquet", "pipe.arrow", "pipe.csv.gz"])
 def test_no_command_waits_for_data_that_never_ends(run, name):  # noqa: F811
     """Readers of data cannot be interrupted, so that one who waits is let go by a writer who says nothing."""
@@ -88,6 +92,7 @@ def test_no_command_waits_for_data_that_never_ends(run, name):  # noqa: F811
         let_go.cancel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["a?b.db", "a#b.db", "a%20b.db", "a b.db", "file:x.db", ":memory:", "x?mode=memory", "ü.db", "a'b\".db"]
 )
@@ -176,6 +181,7 @@ def test_a_full_disk_leaves_no_part_of_a_new_ledger(tmp_path, most):
     small(str(path)).close()
 
 
+@pytest.mark.slow
 def test_a_new_ledger_is_there_as_a_whole_or_not_at_all_wherever_its_making_is_killed(tmp_path, tried):
     """What a killed maker leaves beside it is swept up by the next."""
     Ledger.create(tmp_path / "warm.db").close()

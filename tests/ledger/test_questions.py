@@ -107,6 +107,7 @@ def shown_after(url, fate, monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @fates
 def test_statements_balances_and_refusals_are_the_same_whatever_the_fate(tmp_path, server, fate, monkeypatch):
     places = (str(tmp_path / "one.db"), server.new_schema(f"fate_{fate.__name__}"))
@@ -117,6 +118,7 @@ def test_statements_balances_and_refusals_are_the_same_whatever_the_fate(tmp_pat
     assert "of the grant of bob" in str(expected)
 
 
+@pytest.mark.slow
 @fates
 def test_asking_again_is_free_and_another_account_pays_its_grant_and_not_the_cap(ledger, fate):
     fate(ledger, ledger.reserve(ask(1)))
@@ -129,6 +131,7 @@ def test_asking_again_is_free_and_another_account_pays_its_grant_and_not_the_cap
     verify(ledger)
 
 
+@pytest.mark.slow
 @fates
 def test_without_an_active_grant_there_is_no_stored_answer_and_nothing_is_taken_up(ledger, clock, fate):
     ledger.end_grant("bob", "survey@1")
@@ -155,6 +158,7 @@ def test_a_renewed_grant_does_not_pay_again(ledger, clock):
     assert granted(ledger, "ann") == PRICE
 
 
+@pytest.mark.slow
 @fates
 def test_members_of_one_organisation_pay_once_from_its_grant(ledger, fate):
     fate(ledger, ledger.reserve(ask(1, account="dan")))
@@ -215,6 +219,7 @@ def test_what_is_given_up_untouched_is_given_back_but_for_what_others_rely_on(le
     verify(ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fate", [fate for fate in FATES if fate is not interrupted])
 def test_nothing_is_given_back_once_data_was_touched_or_an_answer_was_seen(ledger, fate):
     first, second = ledger.reserve(ask(1)), ledger.reserve(ask(1, account="bob"))

@@ -27,11 +27,13 @@ def total(costs):
     return found
 
 
+@pytest.mark.slow
 @given(costs)
 def test_json_round_trip(costs):
     assert Totals.from_json(json.loads(total(costs).text)) == total(costs)
 
 
+@pytest.mark.slow
 @given(costs, st.permutations(range(6)))
 def test_taking_back_leaves_the_rest(costs, order):
     found = total(costs)
@@ -42,6 +44,7 @@ def test_taking_back_leaves_the_rest(costs, order):
     assert found == total(costs[index] for index in sorted(keep))
 
 
+@pytest.mark.slow
 @given(st.lists(pure, min_size=1, max_size=6))
 def test_pure_costs_add_up_exactly(costs):
     spent = sum(cost.epsilon for cost in costs)
@@ -50,6 +53,7 @@ def test_pure_costs_add_up_exactly(costs):
     assert not PureDP(spent - Fraction(1, 10**30)).holds(total(costs))
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(pure, zcdp), min_size=1, max_size=6).filter(lambda c: any(isinstance(x, ZCDP) for x in c)))
 def test_zcdp_costs_add_up_exactly(costs):
     spent = compose(costs)
@@ -58,6 +62,7 @@ def test_zcdp_costs_add_up_exactly(costs):
     assert not ZCDP(spent.rho - Fraction(1, 10**30)).holds(total(costs))
 
 
+@pytest.mark.slow
 @given(costs)
 def test_approximate_caps_use_the_accountants(costs):
     expected = compose(costs, DELTA)

@@ -49,6 +49,7 @@ def older(url, version, old=None, **changed):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_older_schema_is_brought_up_to_date(url, version):
     older(url, version).close()
@@ -73,6 +74,7 @@ def test_an_older_schema_is_brought_up_to_date(url, version):
             connection.execute("DELETE FROM ledger_journal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "key", "old", "new"),
     [
@@ -155,6 +157,7 @@ def test_a_running_program_stops_at_rules_that_it_does_not_know(url):
             ledger.reserve(ask(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 def test_stored_answers_of_an_older_ledger_are_paid_for_by_the_new_rule(url, version):
     older(url, version).close()

@@ -89,6 +89,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", BAD)
 @pytest.mark.parametrize("form", ["csv", "parquet", "pandas", "polars", "arrow", "duckdb"])
 def test_values_outside_the_domain(tmp_path, place, form):

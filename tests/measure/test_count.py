@@ -122,6 +122,7 @@ MARGINS = [*combinations(BOOK.domain.names, 2), ("int",), (), ("one",), ("text",
 KINDS = ["csv", "csv.gz", "parquet", "glob", "pandas", "polars", "lazy", "arrow", "duckdb", "small batches"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_equal_the_database(sources, table, kind):
     counts = count_margins(open_source(sources[kind]), BOOK, MARGINS)
@@ -131,6 +132,7 @@ def test_counts_equal_the_database(sources, table, kind):
         np.testing.assert_array_equal(counts[margin], by_database(table, margin), err_msg=str(margin))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
 def test_tabulated_counts_equal_the_database(sources, table, kind):
     counts = count_margins(open_source(sources[kind]), BOOK, MARGINS[:5], count_column="n")
@@ -147,6 +149,7 @@ def test_one_margin_at_a_time_gives_the_same(table):
 small = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(small, st.data())
 def test_any_margins_of_any_shape(sizes, data):
     names = [f"a{place}" for place in range(len(sizes))]

@@ -58,6 +58,7 @@ def test_a_release_of_such_a_table_is_refused(rows):
         mg.release(Spec.from_dict(spec), rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_command_writes_it_to_a_file(rows, tmp_path, ending):
     text = "\n".join(

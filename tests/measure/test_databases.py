@@ -107,6 +107,7 @@ def counted(source, **options):
     return count_margins(open_source(source), BOOK, [NAMES], **options)[NAMES]
 
 
+@pytest.mark.slow
 def test_a_duckdb_file_counts_like_memory(file):
     for data in (f"{file}?table=people", f'{file}?table="my.schema"."a%20""view"""', f"{file}?table=main.people"):
         np.testing.assert_array_equal(counted(data), in_memory())
@@ -117,6 +118,7 @@ def test_a_duckdb_file_counts_like_memory(file):
     assert str(file) not in repr(source)
 
 
+@pytest.mark.slow
 def test_postgresql_counts_like_memory(url):
     np.testing.assert_array_equal(counted(f"{url}&table=people"), in_memory())
     np.testing.assert_array_equal(counted(f"{url}&table=people_of_measure.people"), in_memory())
@@ -253,6 +255,7 @@ def test_a_missing_driver_names_its_extra(tmp_path, monkeypatch, data, extra):
         open_source(data, tmp_path)
 
 
+@pytest.mark.slow
 def test_drivers_are_loaded_only_for_a_database():
     program = (
         "import sys, margrave.measure.engines.count, margrave.measure.sources.sources; "

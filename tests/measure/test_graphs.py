@@ -86,6 +86,7 @@ def test_whole_numbers_name_nodes(tmp_path):
     assert clear(named, tmp_path / "edges.csv").pairs.tolist() == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(Fraction(3)), ZCDP(Fraction(2))])
 def test_the_noise_is_as_large_as_planned(budget):
     """Within 10 % of the planned standard deviation, which a scale wrong by 30 % in either direction is not."""

@@ -39,6 +39,7 @@ def brute(domain, margin, block):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("most", [0, 9, 1 << 50])
 def test_the_kernel_counts_what_a_loop_counts(monkeypatch, threads, most):

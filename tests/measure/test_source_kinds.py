@@ -71,6 +71,7 @@ def _fits(value, rule):
     return value in (7, 8) if rule == "bins" else value == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", RULES)
 @given(st.lists(st.sampled_from([7, 7, 7, 8, 9, None]), min_size=1, max_size=4))
@@ -102,6 +103,7 @@ IDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "csv"])
 @given(IDS)
 @FEW

@@ -58,6 +58,7 @@ def kept(table, most, memory, chunk=100):
     return sorted(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3, 1000])
 def test_the_choice_is_the_same_on_disk_and_in_memory(folder, most):
     table = people()
@@ -173,6 +174,7 @@ count_margins(open_source(data), BOOK, [()], unit_column="who", max_records=1, p
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_signals(folder, number):
     root = Path(__file__).parents[2]

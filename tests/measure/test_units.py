@@ -36,6 +36,7 @@ def kept(rows, most, key=b"k" * 32, chunk=1000):
     )
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, max_size=30), st.integers(1, 4), st.randoms(use_true_random=False), st.integers(1, 7))
 def test_the_choice_bounds_every_unit_and_ignores_the_order(rows, most, random, chunk):
     shuffled = rows[:]
@@ -48,6 +49,7 @@ def test_the_choice_bounds_every_unit_and_ignores_the_order(rows, most, random, 
     assert chosen == sorted(pair for part in apart for pair in part), "a unit's records do not depend on other units"
 
 
+@pytest.mark.slow
 def test_the_choice_is_uniform_and_fresh():
     rows = [("u", 0, 0)] * 3 + [("u", 1, 0)]
     hits = sum((1, 0) in kept(rows, 1, key=number.to_bytes(32, "big")) for number in range(2000))
@@ -94,6 +96,7 @@ def test_records_without_a_unit_fail(ids):
         count_margins(open_source(table), BOOK, [("a",)], unit_column="who", max_records=1)
 
 
+@pytest.mark.slow
 def test_bad_calls():
     source = open_source(arrow([("u", 0, 0)]))
     with pytest.raises(UsageError, match="give both or neither"):

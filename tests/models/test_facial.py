@@ -37,6 +37,7 @@ def assert_certified(model, counts, found):
     np.testing.assert_allclose(projected, flat, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_all_supports_of_two_by_two_by_two(letters):
     """Tables with the same two-way margins differ by a multiple of the parity, so the face is known by inspection."""
     model = Model.parse("[AB][BC][AC]", letters(2, 2, 2))
@@ -51,6 +52,7 @@ def test_all_supports_of_two_by_two_by_two(letters):
         assert_certified(model, counts, found)
 
 
+@pytest.mark.slow
 def test_whole_tables_by_enumeration(letters):
     """Every whole table with twice the margins of a small one, listed: the union of supports is the face."""
     model = Model.parse("[AB][BC][AC]", letters(2, 2, 2))
@@ -66,6 +68,7 @@ def test_whole_tables_by_enumeration(letters):
             np.testing.assert_array_equal(face(model, counts).cells, union)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
@@ -91,6 +94,7 @@ def test_against_one_program_per_cell(text, sizes, letters):
     assert partial
 
 
+@pytest.mark.slow
 def test_faces_of_the_bundled_tables_are_certified(bundled):
     for name in ("fungus", "czech", "rochdale", "journey"):
         model, table = bundled(name)

@@ -54,6 +54,7 @@ def random_case(rng, letters):
     return Model(domain, tuple(pool[pick] for pick in picks))
 
 
+@pytest.mark.slow
 def test_two_hundred_random_fits_agree_with_poisson_regression(letters):
     rng = np.random.default_rng(2012)
     methods = set()
@@ -95,6 +96,7 @@ def test_the_bundled_tables_have_the_known_fits(name, g2, df, df_extended, dista
     assert np.abs(found.probabilities.counts - 1 / table.counts.size).sum() == pytest.approx(distance, abs=5e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fungus", "czech", "rochdale", "journey"])
 def test_the_bundled_fits_agree_with_poisson_regression_on_the_face(name, bundled):
     model, table = bundled(name)
@@ -170,6 +172,7 @@ def forced_zero_cases(letters, count):
             yield model, Table(model.domain, model.domain.names, counts)
 
 
+@pytest.mark.slow
 def test_the_extended_likelihood_is_the_supremum(letters):
     """No table in the model does better, and adding a vanishing amount to each cell comes as close as one likes."""
     for model, table in forced_zero_cases(letters, 12):
@@ -189,6 +192,7 @@ def test_the_extended_likelihood_is_the_supremum(letters):
         assert gaps[2] < 1e-3
 
 
+@pytest.mark.slow
 def test_fitted_margins_are_the_observed_ones(bundled, letters):
     cases = [bundled(name) for name in ("fungus", "czech", "rochdale", "journey")]
     for model, table in [*cases, *forced_zero_cases(letters, 6)]:
@@ -227,6 +231,7 @@ def test_newton_and_proportional_fitting_meet(letters):
     np.testing.assert_allclose(polished.counts, ipf(model, counts, whole, 1e-13, 5000).counts, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_newton_takes_over_close_to_the_boundary(bundled):
     model, table = bundled("journey")
     nearly = Table(table.domain, table.margin, table.counts + 1e-6)

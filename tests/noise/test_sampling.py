@@ -50,6 +50,7 @@ def p_value(draws: np.ndarray, kind: str, scale: float) -> float:
     return float(stats.chisquare(counts, expected).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_true_scale_is_accepted_and_wrong_ones_rejected(kind: str, scale: Fraction) -> None:
@@ -111,6 +112,7 @@ def test_signs_are_fair_and_do_not_depend_on_size(kind: str) -> None:
         assert stats.binomtest(int(np.count_nonzero(part > 0)), part.size).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [0.7, 4.0, 1000.0])
 def test_agrees_with_opendp(kind: str, scale: float) -> None:

@@ -100,6 +100,7 @@ def test_laplace_equals_the_big_integer_reference(scale: Fraction) -> None:
         assert DiscreteLaplace(scale).sample(size, Generator.seeded(seed)).tolist() == Reader(seed).laplace(scale, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", SCALES, ids=lambda s: f"{float(s):g}")
 def test_gaussian_equals_the_big_integer_reference(sigma: Fraction) -> None:
     noise = DiscreteGaussian(sigma**2)
@@ -114,6 +115,7 @@ def test_reference_agrees_across_blocks() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", SCALES, ids=lambda s: f"{float(s):g}")
 def test_filter_decides_as_big_integers_do(sigma: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = DiscreteGaussian(sigma**2)

@@ -15,6 +15,8 @@ from margrave.planning.target import Target, plan_for, sweep
 from margrave.spec.workload import Wanted
 from tests.shapes import spec_of
 
+pytestmark = pytest.mark.slow
+
 ONE = PureDP(Fraction(1))
 
 

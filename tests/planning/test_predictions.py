@@ -20,6 +20,8 @@ from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import json, os, resource, sys
 import numpy as np, pyarrow as pa

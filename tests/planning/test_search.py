@@ -16,6 +16,8 @@ from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish
 from tests.planning.search_oracle import forecast, table_forecast, variances
 
+pytestmark = pytest.mark.slow
+
 
 def letters(text):
     return {tuple(sorted(ord(c) - ord("A") for c in table)): 1.0 for table in text.split()}

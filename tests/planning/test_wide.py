@@ -25,6 +25,8 @@ from margrave.reconstruct.unbiased import Fit
 from margrave.spec.workload import PublicFact
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 PURE, RHO = PureDP(Fraction(1)), ZCDP(Fraction(1, 2))
 FACTS = {"public": (PublicFact(("a",)),), "induced": "worst-case"}
 SENSITIVE = {"sensitive": ("a",), "neighbours": "replace"}

@@ -24,6 +24,8 @@ from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
 from margrave.planning.planner import make_plan
 from tests.shapes import frame_of, records_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 200_000
 ALPHA = 1e-3
 

@@ -31,6 +31,8 @@ from tests.facts.oracle import all_moves, facts_of, price_of
 from tests.privacy.test_audit import exact_answers
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 150_000
 ALPHA = 1e-3
 THRESHOLDS = 12

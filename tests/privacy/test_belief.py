@@ -31,6 +31,8 @@ from margrave.spec.sections import DataSection, Unit
 from margrave.spec.workload import PublicFact
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 RUNS = 200
 OTHERS = np.array([[3, 1], [0, 2]])
 A, B, C = (0, 0), (1, 1), (0, 1)

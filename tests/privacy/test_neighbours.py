@@ -18,6 +18,8 @@ from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.planner import make_plan
 from tests.shapes import records_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 STRATEGIES = ["auto", "residual", "fourier", "efron-stein", "margins", "base"]
 SHAPES = [
     ((2, 2, 2), ["ab", "bc"]),

@@ -19,6 +19,8 @@ from margrave.errors import BundleError
 from margrave.planning import limits
 from margrave.publish.bundle.account import Checksum
 
+pytestmark = pytest.mark.slow
+
 ROOM = 512 << 20
 SECONDS = 60
 """Far more than any of these take, on a machine that does other things beside."""

@@ -17,6 +17,8 @@ from margrave.files import writing
 from margrave.publish.bundle.parts import column, stem
 from margrave.publish.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import margrave as mg
 
+pytestmark = pytest.mark.slow
+
 PATH = "zanzibar-vault-9d41"
 UNIT = "quokka_id_77ab"
 COUNT = "wombat_weight_31cd"

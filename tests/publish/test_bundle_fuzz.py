@@ -13,6 +13,8 @@ from margrave.errors import MargraveError
 from margrave.publish.bundle.manifest import read_manifest
 from margrave.publish.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 FLIPS = 60
 
 

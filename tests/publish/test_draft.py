@@ -14,6 +14,8 @@ from margrave.publish.draft import date_edges, draft_spec, number_edges
 from margrave.spec.codebook import Bins, Categories, Range
 from margrave.spec.spec import Spec
 
+pytestmark = pytest.mark.slow
+
 PROFILE = Profile(
     "data/survey.csv",
     (

@@ -27,6 +27,8 @@ from tests.facts.test_planning import with_facts
 from tests.publish.conftest import SPECS
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs/bundle-format.md"
 
 

@@ -13,6 +13,8 @@ from margrave.publish.report.page import report_html
 from tests.publish.test_every_field import FACTS, LEDGER
 from tests.shapes import frame_of
 
+pytestmark = pytest.mark.slow
+
 PINNED = {
     "words": {1: "2da9187115d002a2560179bf44d30027e6ff5edf6f6e0502e8456e2675d8ba2b"},
     "report": {1: "1c88f698ae735450d4c0d1dc273c7875d6f0469e1b0fb9b3acf99a9e6050c6d2"},

@@ -27,6 +27,8 @@ from margrave.spec.spec import Spec
 
 from .test_bundle import contents, listing, same
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small_parts(monkeypatch):

@@ -9,6 +9,8 @@ from margrave.errors import BundleError, VerificationError
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", ["laplace", "raw", "encoded"])
 def test_another_level_is_kept_in_the_bundle_with_its_bars(releases, tmp_path, kind):

@@ -18,6 +18,8 @@ from margrave.reconstruct.published import publishable
 from margrave.spec.codebook import CodebookEntry, Range
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 TABLE = np.array([[[9, 0], [3, 1], [0, 0]], [[0, 12], [1, 0], [4, 2]]])
 SPEC = spec_of((2, 3, 2), ["ab", "bc"])
 DATA = frame_of(SPEC.domain, TABLE)

@@ -16,6 +16,8 @@ from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import INTERRUPTED, publish, publishable
 from margrave.reconstruct.records import possible
 
+pytestmark = pytest.mark.slow
+
 SIZES = (9, 8, 6, 16, 16, 7, 5, 6, 5, 2, 8, 8, 9, 10, 2)
 NAMES = tuple(f"a{place:02}" for place in range(len(SIZES)))
 

@@ -19,6 +19,8 @@ from margrave.publish.report.page import MOST_TABLES, budget_curve, report_html
 from margrave.publish.report.tables import rounded
 from margrave.spec.spec import Spec
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 IMAGES = HERE.parents[1] / "docs/images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

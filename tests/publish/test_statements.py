@@ -18,6 +18,8 @@ from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
 from tests.publish.conftest import SPECS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def private(data, tmp_path):

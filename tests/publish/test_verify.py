@@ -21,6 +21,8 @@ from margrave.spec.sections import DataSection, Unit
 from tests.facts.test_planning import with_facts
 from tests.shapes import frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 
 def fails(folder, match):
     with pytest.raises(VerificationError, match=match) as caught:

@@ -22,6 +22,8 @@ from margrave.spec.codebook import CodebookEntry as Entry
 from margrave.spec.spec import Spec
 from tests.shapes import spec_of
 
+pytestmark = pytest.mark.slow
+
 HALVES = ["\ud800", "a\udfff", "\udcff"]
 ODD = [*HALVES, "\0", "a\0b", "\x1b[31m", "\x85", "\u2028", "\ufeff", "\uffff", "\U0010ffff", "a\r\nb", '"', "]]>",
        "<b>", "=1+1", "x" * 300, "\u202e", "e\u0301", "é", "NaN", "count", "unbiased", "measurement", "cell", "..", "/",

@@ -22,6 +22,8 @@ from margrave.reconstruct.whole import whole
 from tests.facts.test_planning import with_facts
 from tests.shapes import domain_of, frame_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 
 def sums(domain, margin):
     """The matrix that adds the cells of the full table up to those of a margin."""

@@ -13,6 +13,8 @@ from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.reconstruct.graphs import block_estimates, nearest_graph
 from tests.planning.graphs.graphs import all_graphs, degree_rows, graph_spec
 
+pytestmark = pytest.mark.slow
+
 SPECS = [
     graph_spec("xxyyy", known={"degree": range(5)}),
     graph_spec("xxyyy", known={"degree": (0, 1)}),

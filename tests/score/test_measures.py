@@ -23,6 +23,8 @@ from margrave.score.measures import (
     total_variation,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def table(domain, counts):
     return Table(domain, domain.names, np.array(counts))

@@ -13,6 +13,8 @@ from margrave.models.model import Model
 from margrave.score import risk
 from margrave.score.risk import bounds, frechet_bounds, sharp_bounds, small_cells
 
+pytestmark = pytest.mark.slow
+
 
 def table(domain, counts):
     return Table(domain, domain.names, np.array(counts))

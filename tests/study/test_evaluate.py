@@ -17,6 +17,8 @@ from margrave.errors import RefusedError, UsageError
 from margrave.study import evaluate_page
 from margrave.study.evaluate import Comparison, evaluate
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 [data]
 source = "data.csv"

@@ -19,15 +19,16 @@ from margrave.algebra.query import Query, answer
 from margrave.algebra.table import Table
 from margrave.cli.app import app
 from margrave.errors import UsageError
-from margrave.study.yang2012 import contenders, figures, journal, reproduce
-from margrave.study.yang2012.contenders import outcome, planned
+from margrave.study.yang2012 import figures, journal, reproduce, subjects
 from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import FEW, FINE, GRID, NAME, OTHER, Journal, Settings
 from margrave.study.yang2012.page import HEADINGS, READINGS
 from margrave.study.yang2012.printed import comparison
-from margrave.study.yang2012.runs import measure, work
-from margrave.study.yang2012.subjects import subject
+from margrave.study.yang2012.runs import measure, outcome, work
+from margrave.study.yang2012.subjects import planned, subject
 from margrave.study.yang2012.summary import MEASURES, Summary
+
+pytestmark = pytest.mark.slow
 
 TINY = Settings((Fraction(1, 2), Fraction(1)), 2)
 ROW = {"size": 70, "largest": 7.0, "mean": 5.0, "g2": 20.0, "p_value": 0.5, "l1": 0.1, "l2": 0.1, "bound": 1.0}
@@ -255,28 +256,28 @@ def moved(whose, cells):
 @pytest.mark.parametrize("table", TABLES)
 def test_the_real_epsilon_of_the_printed_scales_by_brute_force(table):
     whose = subject(table)
-    scale = contenders.printed_scale(whose)
+    scale = subjects.printed_scale(whose)
     origin = (0,) * len(whose.domain.names)
-    assert Fraction(moved(whose, [(origin, 1)]), scale) == contenders.real_factor(whose)
+    assert Fraction(moved(whose, [(origin, 1)]), scale) == subjects.real_factor(whose)
     # By symmetry between the values of an attribute, one change of each set of attributes is enough.
     others = [cell for cell in np.ndindex(*(2,) * len(origin)) if any(cell)]
     worst = max(moved(whose, [(origin, 1), (cell, -1)]) for cell in others)
-    assert Fraction(worst, scale) == contenders.replaced_factor(whose)
+    assert Fraction(worst, scale) == subjects.replaced_factor(whose)
 
 
 def test_only_journey_is_not_private_as_printed():
-    assert [contenders.private_as_printed(subject(table)) for table in TABLES] == [True, True, True, False]
+    assert [subjects.private_as_printed(subject(table)) for table in TABLES] == [True, True, True, False]
     journey = subject("journey")
-    assert round(float(contenders.real_factor(journey)), 4) == 1.2988
-    assert round(contenders.printed_scale(journey) / journey.domain.cells(), 4) == 1.3203
-    assert contenders.replaced_factor(journey) > contenders.real_factor(journey)
+    assert round(float(subjects.real_factor(journey)), 4) == 1.2988
+    assert round(subjects.printed_scale(journey) / journey.domain.cells(), 4) == 1.3203
+    assert subjects.replaced_factor(journey) > subjects.real_factor(journey)
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_the_printed_contender_draws_the_printed_noise_and_the_others_pay_their_epsilon(table):
     whose, epsilon = subject(table), Fraction(1, 5)
     scales = {float(one.noise.scale) for one in planned("printed", table, epsilon).measurements}
-    assert all(scale == pytest.approx(contenders.printed_scale(whose) / float(epsilon), rel=1e-6) for scale in scales)
+    assert all(scale == pytest.approx(subjects.printed_scale(whose) / float(epsilon), rel=1e-6) for scale in scales)
     for contender in ("corrected", "barak", "margrave"):
         cost = planned(contender, table, epsilon).cost.epsilon
         assert cost <= epsilon and float(cost) == pytest.approx(float(epsilon), rel=1e-6)

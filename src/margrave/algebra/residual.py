@@ -14,12 +14,15 @@ proportional to ``∏(k_j + 1)`` per margin; no matrix is formed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrave.algebra.arrays import Array
-from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
+
+if TYPE_CHECKING:
+    from margrave.algebra.domain import Domain, Margin
 
 Axes = tuple[int, ...]
 

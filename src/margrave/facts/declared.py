@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,13 @@ from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
 from margrave.algebra.encoding import Plain
 from margrave.algebra.table import Table
-from margrave.budget.events import Disclosure, Measurement
+from margrave.budget.events import Disclosure
 from margrave.errors import RefusedError
 from margrave.facts.facts import Facts, KnownCell
-from margrave.facts.moves.notions import Notion
-from margrave.facts.price import worst_cost
-from margrave.spec.spec import Spec
 from margrave.spec.workload import PublicFact
+
+if TYPE_CHECKING:
+    from margrave.spec.spec import Spec
 
 MOST_CELLS = 2000
 """Single public cells, at most: what they say together is solved in one dense system."""
@@ -83,12 +82,6 @@ def loose_cells(facts: Facts) -> tuple[Codes, ...]:
     place = facts.domain.position
     ordered = sorted(facts.loose, key=lambda margin: (len(margin), tuple(map(place, margin))))
     return tuple((margin, codes) for margin in ordered for codes in sorted(facts.loose[margin]))
-
-
-@lru_cache(maxsize=64)
-def induced_price(facts: Facts, measurements: tuple[Measurement, ...], notion: Notion) -> Fraction:
-    """What the worst induced step costs under all measurements together: ε or ρ."""
-    return worst_cost(facts, facts.domain, measurements, notion=notion)
 
 
 def disclosures(spec: Spec) -> tuple[Disclosure, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb, factorial
 from time import monotonic
 
@@ -230,3 +231,9 @@ def _largest(moves: Integers) -> int:
 def _gaussian(asked: Sequence[Measurement]) -> bool:
     """Whether the noise is Gaussian, as it is in all measurements of a plan or in none."""
     return any(not one.noise.pure for one in asked)
+
+
+@lru_cache(maxsize=64)
+def induced_price(facts: Facts, measurements: tuple[Measurement, ...], notion: Notion) -> Fraction:
+    """What the worst induced step costs under all measurements together: ε or ρ."""
+    return worst_cost(facts, facts.domain, measurements, notion=notion)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from margrave.algebra.arrays import Flags, Octets
-
 if TYPE_CHECKING:
+    from margrave.algebra.arrays import Flags, Octets
     from margrave.noise.generator import Generator
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 import numpy.typing as npt
 
-from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
+    from margrave.algebra.arrays import Floats, Integers
     from margrave.noise.generator import Generator
 
 

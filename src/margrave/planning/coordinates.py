@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from margrave.algebra.arrays import Array, Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
 from margrave.algebra.spectrum import Transform, cosines, turned
-from margrave.budget.events import Measurement
+
+if TYPE_CHECKING:
+    from margrave.budget.events import Measurement
 
 _CONTRAST = np.array([[sqrt(0.5)]])
 """From the difference of two values to their coordinate."""

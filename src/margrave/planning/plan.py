@@ -26,11 +26,11 @@ from margrave.facts.declared import (
     given_cells,
     given_table,
     given_values,
-    induced_price,
     is_given,
     loose_cells,
 )
 from margrave.facts.facts import Facts
+from margrave.facts.price import induced_price
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum

@@ -19,11 +19,11 @@ from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.noise import KINDS, Noise
 from margrave.planning.belief import SUSPICIONS
-from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
     from margrave.planning.guarantee import Guarantee
     from margrave.planning.plan import Plan
+    from margrave.spec.spec import Spec
 
 
 def notion_of(spec: Spec) -> Notion:

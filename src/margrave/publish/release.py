@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from margrave.facts.bounds import CellBounds
-from margrave.publish.bars import Bars as Bars
 from margrave.publish.bundle import bundle
 from margrave.publish.notebook import release_html
 from margrave.publish.released import Released
 from margrave.publish.report.public_facts import fact_bounds
 from margrave.publish.way import load
+from margrave.reconstruct.bars import Bars as Bars
 
 if TYPE_CHECKING:
     from margrave.publish.verification.signature import SigningKey

@@ -19,13 +19,12 @@ from margrave.errors import UsageError
 from margrave.planning.accuracy import LEVEL, TableForecast
 from margrave.planning.guarantee import approximate
 from margrave.planning.plan import Plan
-from margrave.publish.bars import Bars, Origin, is_simulated, seed_of, simulated_bars
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
 from margrave.publish.later import Later
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
-from margrave.reconstruct.bars import Simulated
+from margrave.reconstruct.bars import Bars, Origin, Simulated, is_simulated, seed_of, simulated_bars
 from margrave.reconstruct.published import Published, publish, publishable
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask

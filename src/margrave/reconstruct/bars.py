@@ -23,7 +23,7 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
-from margrave.reconstruct.published import Published, publish
+from margrave.reconstruct.published import Published, digest, publish
 from margrave.reconstruct.unbiased import Fit
 
 if TYPE_CHECKING:
@@ -31,12 +31,26 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int | None], None]
 
+Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The standard error and the half-width of the interval, for each cell of a table."""
+
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
 _ROUNDED = 1e-5
 """Room for bars that were rounded before they were published."""
 _POOL = 8
 """The fewest cells, near zero or away from it, whose errors are pooled apart."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How simulated error bars came about: the ``seed`` of their random numbers, and the ``form`` of the simulation.
+
+    No seed stands for the one that is made of the noisy answers.
+    """
+
+    seed: str | None
+    form: int
 
 
 def replicates(published: Published) -> int:
@@ -161,3 +175,34 @@ def _answers(plan: Plan, published: Published) -> Iterator[NDArray[Any]]:
 def _counts(plan: Plan, published: Published, margin: Margin) -> NDArray[Any]:
     """The published counts of a margin of what is measured."""
     return plan.encoding.counts(margin, published.margin(plan.counted_margin(margin)))
+
+
+def is_simulated(published: Published | None) -> bool:
+    """Whether error bars are simulated: not where tables are published unbiased, or are too large for that."""
+    return published is not None and replicates(published) > 0
+
+
+def seed_of(measured: Measured, origin: Origin | None) -> str:
+    """The seed of simulated error bars, which is published with them.
+
+    It is drawn apart from the noise, of which it must tell nothing. A release whose noise comes from a seed is made to
+    be repeated, bars and all: its own follows from the noisy answers.
+    """
+    if origin is not None and origin.seed is not None:
+        return origin.seed
+    if measured.private and origin is None:
+        return Generator.system().octets(16).tobytes().hex()
+    return digest(measured)
+
+
+def simulated_bars(
+    plan: Plan,
+    fit: Fit,
+    published: Published | None,
+    seed: str,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Simulated | None:
+    """Simulations of the published table, for its error bars; None where none are simulated."""
+    if published is None or not is_simulated(published):
+        return None
+    return simulate(plan, fit, published, seed, progress)

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from margrave.algebra.domain import Margin
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
-from margrave.spec.attributes import Names
 from margrave.spec.choices import (
     INDUCED,
     NEIGHBOURS,
@@ -31,6 +30,9 @@ from margrave.spec.public import SpecFolder, read_public
 from margrave.spec.reader import Node, words
 from margrave.spec.toml import quote
 from margrave.spec.workload import MOST_TABLES, Pattern, PublicFact, Wanted, count_margins
+
+if TYPE_CHECKING:
+    from margrave.spec.attributes import Names
 
 COUNT_KEYS = ("column", "public")
 DATA_KEYS = ("source", "count", "confidential", "unit")

@@ -36,6 +36,7 @@ def test_directed(known):
         assert (contradiction(3, given) is None) == (degrees in possible), degrees
 
 
+@pytest.mark.slow
 def test_directed_graphs_of_four_nodes():
     possible = possible_degrees(
         graph_spec("xxxx", directed=True, known={"out_degree": range(4), "in_degree": (0, 1, 2)})

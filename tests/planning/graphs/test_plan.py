@@ -32,6 +32,7 @@ def undirected(nodes, known):
     return spec, induced_differences(spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "known"), CASES)
 def test_undirected_answers_move_no_further_than_priced(nodes, known):
     spec, differences = undirected(nodes, known)

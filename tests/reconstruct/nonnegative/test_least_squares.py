@@ -12,6 +12,8 @@ from margrave.reconstruct.nonnegative.least_squares import least_squares
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from tests.reconstruct.cases import domain_of, masks, noisy, problems, rows_of
 
+pytestmark = pytest.mark.slow
+
 
 def reference(estimates, mask):
     """Least squares over w ≥ 0 at a fixed total, as non-negative least squares with a very heavy row for the total."""

@@ -11,6 +11,8 @@ from margrave.noise import DiscreteLaplace, Generator
 from margrave.reconstruct.nonnegative.linear_program import linear_program, raised, sufficient_raise
 from tests.reconstruct.cases import domain_of, masks, noisy, problems
 
+pytestmark = pytest.mark.slow
+
 
 def coordinates(estimates):
     """Every f^T(x_T) with all its repetitions, as rows over the cells, with targets."""

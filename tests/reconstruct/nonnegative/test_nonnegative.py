@@ -22,6 +22,8 @@ from margrave.reconstruct.nonnegative.sparse import sparse
 from margrave.reconstruct.stein import noise, probes, risk_of
 from tests.reconstruct.cases import domain_of, masks, noisy, problems, project
 
+pytestmark = pytest.mark.slow
+
 
 @given(problems(), st.data())
 @settings(max_examples=15)

@@ -18,6 +18,8 @@ from margrave.spec.spec import Spec
 from tests.reconstruct.records.cases import free, misfit_of, problem, sampler_of, table_of
 from tests.shapes import domain_of
 
+pytestmark = pytest.mark.slow
+
 
 def fitted(case, **options):
     return fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test", **options)

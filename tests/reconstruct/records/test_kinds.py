@@ -14,6 +14,8 @@ from margrave.reconstruct.records.kinds import Kinds, copied
 from margrave.reconstruct.records.layout import tables
 from tests.reconstruct.records.cases import misfit_of, problem, sampler_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_tallies_stay_those_of_the_records_at_every_temperature(monkeypatch):
     monkeypatch.setattr(fit, "_BLOCK", 64)

@@ -1,6 +1,7 @@
 """The estimated error of records: right in the mean, and right enough to choose a temperature by."""
 
 import numpy as np
+import pytest
 
 from margrave.planning.limits import sweeps
 from margrave.reconstruct.records import fit
@@ -8,6 +9,8 @@ from margrave.reconstruct.records.energy import energy
 from margrave.reconstruct.records.layout import tables
 from margrave.reconstruct.records.risk import judge, known_noise
 from tests.reconstruct.records.cases import problem, table_of
+
+pytestmark = pytest.mark.slow
 
 
 def misfit_of(case):

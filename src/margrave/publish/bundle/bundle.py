@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +21,12 @@ from margrave.errors import BundleError
 from margrave.facts.declared import Codes
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, is_archive, write_file, write_files
-from margrave.publish.bars import Bars
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.large import large_parts
 from margrave.publish.bundle.layout import Layout, is_large
-from margrave.publish.bundle.manifest import Manifest, Writing, manifest_json, read_manifest
-from margrave.publish.bundle.origin import bars_json, read_origin
+from margrave.publish.bundle.manifest import Manifest, Writing, read_manifest
+from margrave.publish.bundle.origin import manifest_of, read_origin
 from margrave.publish.bundle.parts import (
     CELLS,
     CUBE,
@@ -38,7 +36,6 @@ from margrave.publish.bundle.parts import (
     exact_stems,
     parquet_bytes,
     parts,
-    published_json,
     published_name,
     read_bars,
     read_counts,
@@ -52,6 +49,7 @@ from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.signature import SigningKey, signed
+from margrave.reconstruct.bars import Bars
 
 Progress = Callable[[int, int | None], None]
 
@@ -124,24 +122,6 @@ def _small_files(release: Released) -> Iterator[File]:
         yield f"{stem}.csv", csv_bytes(part)
         yield f"{stem}.parquet", parquet_bytes(part)
     yield CUBE, b"".join(cube_rows(release.domain, tables))
-
-
-def manifest_of(release: Released, writing: Writing) -> dict[str, Any]:
-    """What the `release.json` of a release says, if it is written like this."""
-    published = None
-    if release.publication is not None:
-        published = {**published_json(release.publication), "bars": bars_json(release)}
-    tables = [] if writing.layout is not None else table_list(release)
-    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published, release.level)
-
-
-def table_list(release: Released) -> list[dict[str, Any]]:
-    """What `release.json` says of each wanted table: its attributes, its size and its files."""
-    domain, stems = release.domain, table_stems(release.plan)
-    return [
-        {"table": list(margin), "cells": domain.cells(margin), "csv": f"{stem}.csv", "parquet": f"{stem}.parquet"}
-        for margin, stem in stems.items()
-    ]
 
 
 def load(path: str | Path) -> Released:

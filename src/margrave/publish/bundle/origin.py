@@ -1,4 +1,4 @@
-"""What `release.json` says of the simulated error bars of published tables: enough to simulate them again."""
+"""What `release.json` says of a release, and of its simulated error bars: enough to simulate them again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave.errors import BundleError
-from margrave.publish.bars import Bars, Origin
 from margrave.publish.bundle.forms import Forms
-from margrave.reconstruct.bars import replicates
+from margrave.publish.bundle.manifest import Writing, manifest_json
+from margrave.publish.bundle.parts import published_json, table_stems
+from margrave.reconstruct.bars import Bars, Origin, replicates
 
 if TYPE_CHECKING:
     from margrave.publish.released import Released
@@ -33,6 +34,24 @@ def bars_json(release: Released) -> dict[str, Any] | None:
         "seed": release.bars_seed,
         "total": {"std_error": float(errors[0]), "half_width": float(widths[0])},
     }
+
+
+def manifest_of(release: Released, writing: Writing) -> dict[str, Any]:
+    """What the `release.json` of a release says, if it is written like this."""
+    published = None
+    if release.publication is not None:
+        published = {**published_json(release.publication), "bars": bars_json(release)}
+    tables = [] if writing.layout is not None else table_list(release)
+    return manifest_json(release.plan, release.private, writing, tables, release.ledger, published, release.level)
+
+
+def table_list(release: Released) -> list[dict[str, Any]]:
+    """What `release.json` says of each wanted table: its attributes, its size and its files."""
+    domain, stems = release.domain, table_stems(release.plan)
+    return [
+        {"table": list(margin), "cells": domain.cells(margin), "csv": f"{stem}.csv", "parquet": f"{stem}.parquet"}
+        for margin, stem in stems.items()
+    ]
 
 
 def read_origin(forms: Forms, published: Mapping[str, Any]) -> tuple[Origin, dict[tuple[str, ...], Bars]]:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from margrave.planning.plan import Plan
-    from margrave.publish.bars import Bars
     from margrave.publish.released import Released
+    from margrave.reconstruct.bars import Bars
 
 ANY = "*"
 """The value of an attribute that a cell does not depend on."""

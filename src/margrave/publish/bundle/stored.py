@@ -18,7 +18,7 @@ from margrave.publish.bundle.layout import Layout, Parts
 from margrave.publish.bundle.parquet import read_parquet
 
 if TYPE_CHECKING:
-    from margrave.publish.bars import Bars
+    from margrave.reconstruct.bars import Bars
 
 KEPT = 4
 """Files whose numbers are kept at the same time."""

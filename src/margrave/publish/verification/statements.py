@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
-from margrave.publish.bars import Bars
 from margrave.publish.bundle.account import parsed
-from margrave.publish.bundle.bundle import Bundle, manifest_of
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
+from margrave.publish.bundle.origin import manifest_of
 from margrave.publish.bundle.parts import table_stems
 from margrave.publish.bundle.reading import Files
 from margrave.publish.bundle.words import MANIFEST
@@ -36,10 +35,13 @@ from margrave.publish.verification.found import (
     differences,
     short,
 )
-from margrave.reconstruct.bars import too_small
+from margrave.reconstruct.bars import Bars, too_small
 from margrave.reconstruct.nonnegative.choice import METHODS, TRIMMED
 from margrave.spec.choices import STRATEGIES
 from margrave.spec.spec import possible_mask
+
+if TYPE_CHECKING:
+    from margrave.publish.bundle.bundle import Bundle
 
 BAR_SHARE, BAR_LEAST = 0.02, 0.05
 """How far a simulated error bar may be from the stated one: a part of it, and of a record. The same software gives the

@@ -13,13 +13,15 @@ records share becomes a kind of its own, and is then no longer held back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from margrave.algebra.arrays import Codes, Floats, Integers
-from margrave.noise import Generator
 from margrave.planning.limits import KINDS
+
+if TYPE_CHECKING:
+    from margrave.noise import Generator
 
 _WEIGHT, _LEAST = 0.01, 10.0
 """The noisy shares weigh as much in each kind as this part of all records would, and at least as so many records."""

@@ -21,9 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from PIL import Image
 
-from margrave.study.yang2012.contenders import private_as_printed, real_factor
 from margrave.study.yang2012.grid import CONTENDERS, RIVALS, TABLES, TITLES
-from margrave.study.yang2012.subjects import subject
+from margrave.study.yang2012.subjects import private_as_printed, real_factor, subject
 
 if TYPE_CHECKING:
     from margrave.study.yang2012.summary import Summary

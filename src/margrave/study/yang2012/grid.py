@@ -1,4 +1,16 @@
-"""What the study runs over: its tables, its contenders, and the blocks of runs that are handed out."""
+"""What the study runs over: its tables, its contenders, and the blocks of runs that are handed out.
+
+The four algorithms that are compared. All neighbours are tables that differ by one record added or removed.
+
+    printed     what the paper says it ran: its Table 1 on binary tables, its Table 2 on others, with its own scales
+    corrected   the paper's Table 2 on every table, with the noise that it needs
+    barak       Barak et al. (2007): Fourier coefficients, on other than binary tables of a binary encoding
+    margrave    what `margrave release` publishes with the same ε
+
+The first three solve the min–max linear program and round each cell to the nearest whole number. Their noise is
+discrete, on whole-number multiples of the coefficients; its scale there is 6 or more for ε up to 2, so that it can
+hardly be told from the continuous one. Seeded noise is not private; these four tables are public anyway.
+"""
 
 from __future__ import annotations
 

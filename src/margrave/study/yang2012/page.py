@@ -8,9 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.publish.report.html import page, paragraph, section, table
-from margrave.study.yang2012.contenders import private_as_printed, real_factor, replaced_factor
 from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, OFTEN, RIVALS, TABLES, TITLES
-from margrave.study.yang2012.subjects import subject
+from margrave.study.yang2012.subjects import private_as_printed, real_factor, replaced_factor, subject
 
 if TYPE_CHECKING:
     from margrave.study.yang2012.printed import Printed

@@ -8,9 +8,8 @@ from math import prod, sqrt
 
 import numpy as np
 
-from margrave.study.yang2012.contenders import needed_scale, real_factor, replaced_factor
 from margrave.study.yang2012.grid import TABLES
-from margrave.study.yang2012.subjects import Subject, subject
+from margrave.study.yang2012.subjects import Subject, needed_scale, real_factor, replaced_factor, subject
 
 AGREES = "agrees"
 EPSILONS = (0.01, 1, 2)

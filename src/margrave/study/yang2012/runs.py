@@ -3,14 +3,65 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import sqrt
 
+from margrave import pipeline
+from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.budget.units import exact_number
 from margrave.models.loglinear import fit
+from margrave.planning.plan import Plan
+from margrave.publish.released import Released
+from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.nonnegative.linear_program import linear_program
+from margrave.reconstruct.whole import whole
 from margrave.score.measures import l1_distance, l2_distance, margin_errors
-from margrave.study.yang2012.contenders import outcome
 from margrave.study.yang2012.grid import Task
-from margrave.study.yang2012.subjects import Subject, subject
+from margrave.study.yang2012.subjects import Subject, planned, subject
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A released full table, and the optimum b of the linear program in units of Fourier coefficients.
+
+    ``bound`` is √cells times the largest error of an ``f^S(x_S)``, and None where there is no program.
+    """
+
+    table: Table
+    bound: float | None
+
+
+def outcome(contender: str, table: str, epsilon: Fraction, seed: str) -> Outcome:
+    """Release one table once."""
+    released = pipeline.release(planned(contender, table, epsilon), seed=seed)
+    whose = subject(table)
+    if contender == "margrave":
+        published = released.publication
+        assert published is not None, "the bundled specs publish whole numbers"
+        return Outcome(Table(whose.domain, whose.domain.names, published.table), None)
+    plan = released.plan
+    uncentred = contender == "printed" and not whose.binary
+    values = _uncentred(released) if uncentred else {one: released.fit.residual(one) for one in _measured(plan)}
+    solved = linear_program(Estimates(plan.domain, values, {one: plan.accuracy.variance(one) for one in values}))
+    found = plan.encoding.decode(whose.domain.names, solved.table)
+    rounded = whole(found, whose.domain, whose.wanted, "nearest").table
+    return Outcome(Table(whose.domain, whose.domain.names, rounded), solved.bound * sqrt(plan.domain.cells()))
+
+
+def _measured(plan: Plan) -> list[Margin]:
+    return [measurement.query.margin for measurement in plan.measurements]
+
+
+def _uncentred(released: Released) -> dict[Margin, Floats]:
+    """The noisy blocks as the paper's program takes them: they do not sum to zero, as the true ones do."""
+    domain = released.plan.domain
+    return {
+        answer.measurement.query.margin: answer.outputs.reshape(domain.shape(answer.measurement.query.margin))
+        / domain.cells(answer.measurement.query.margin)
+        for answer in released.measured.answers
+    }
 
 
 @dataclass(frozen=True)

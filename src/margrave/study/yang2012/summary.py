@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from margrave.algebra.arrays import Floats
 from margrave.budget.units import exact_text
 from margrave.errors import UsageError
-from margrave.study.yang2012.contenders import private_as_printed, real_factor, replaced_factor
 from margrave.study.yang2012.grid import CONTENDERS, OFTEN, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import Rows, Settings
-from margrave.study.yang2012.subjects import Subject, subject
+from margrave.study.yang2012.subjects import Subject, private_as_printed, real_factor, replaced_factor, subject
 
 LEVEL = 0.05
 """The level of the model's test."""
