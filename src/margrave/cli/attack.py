@@ -1,4 +1,4 @@
-"""``margrave attack``: what happens when public facts are forgotten."""
+"""``margrave attack``: see it break, then see it hold."""
 
 from __future__ import annotations
 
@@ -7,25 +7,190 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from margrave.cli.arguments import AsJson, parts
-from margrave.cli.terminal import notice, print_json, print_table
+from margrave.cli.arguments import AsJson, DataPath, parts
+from margrave.cli.terminal import heading, notice, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from margrave.study.attack import Contender
+    from margrave.study.attacks.averaging import Contender
+    from margrave.study.attacks.result import Attack
+    from margrave.study.attacks.subjects import Subject
 
 app = typer.Typer(
     name="attack",
-    help="See what succeeds when public facts are forgotten. It fails when they are accounted for.",
+    help="See attacks succeed on exact or wrongly accounted numbers. And see them fail on a release.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 _HEADERS = ("k", "real ε", "adversary's RMSE", "theory", "count found")
+_OWN = "NOT FOR PUBLICATION: this was computed from confidential data. Nothing was written."
+
+Epsilon = Annotated[str, typer.Option(help="The ε of the release that is attacked.")]
+Runs = Annotated[int, typer.Option(min=0, help="How often it is repeated; 0: as often as it takes.")]
+Seed = Annotated[str, typer.Option(help="The same seed, the same numbers.")]
+Picture = Annotated[Path | None, typer.Option("--out", help="Write a picture: a new PNG file.", show_default=False)]
+SpecOption = Annotated[
+    Path | None, typer.Option("--spec", help="Attack the records of this spec instead.", show_default=False)
+]
+Curator = Annotated[
+    bool, typer.Option("--i-am-the-curator", help="Attack confidential data, for your own eyes: nothing is written.")
+]
 
 
 @app.callback()
 def attacks() -> None:
-    """See what succeeds when public facts are forgotten. It fails when they are accounted for."""
+    """See attacks succeed on exact or wrongly accounted numbers. And see them fail on a release."""
+
+
+def _run(
+    name: str, epsilon: str, runs: int, seed: str, to: Path | None, as_json: bool, subject: Subject | None
+) -> None:
+    from margrave.budget.units import exact_number
+    from margrave.errors import RefusedError
+    from margrave.files.writing import check_target
+    from margrave.study.attacks.figures import plot
+    from margrave.study.attacks.registry import attack
+    from margrave.study.attacks.terms import Terms
+
+    if to is not None:
+        check_target(to)
+        if subject is not None and subject.confidential:
+            raise RefusedError("nothing that comes of confidential data is written: leave --out away")
+    with progress("Attacking"):
+        found = attack(name, Terms(exact_number(epsilon), runs, seed, subject))
+    print_json(found.as_json()) if as_json else _show(found)
+    if found.confidential:
+        notice(_OWN)
+    if to is None:
+        return
+    try:
+        plot(found, to)
+    except RefusedError as error:
+        notice(str(error))
+    else:
+        notice(f"Written to {to}.")
+
+
+def _show(found: Attack) -> None:
+    heading(f"{found.title}, ε = {float(found.epsilon):g}")
+    print_table(found.headers, found.cells(), found.measure)
+    for sheet in found.more:
+        print_table(sheet.headers, sheet.rows, sheet.title)
+    say(found.paragraph)
+
+
+def _subject(spec: Path | None, data: str | None, curator: bool) -> Subject | None:
+    """The user's records, if a spec is named."""
+    from margrave.errors import UsageError
+    from margrave.study.attacks.subjects import load
+
+    if spec is None:
+        if data is not None or curator:
+            raise UsageError("--data and --i-am-the-curator are about the records of a spec: name it with --spec")
+        return None
+    return load(spec, data, curator=curator)
+
+
+@app.command()
+def linkage(
+    epsilon: Epsilon = "1",
+    runs: Runs = 0,
+    seed: Seed = "attack",
+    spec: SpecOption = None,
+    data: DataPath = None,
+    curator: Curator = False,
+    to: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Link records without names to a register. Also against k-anonymous ones."""
+    _run("linkage", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
+
+
+@app.command()
+def differencing(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Subtract two counts. Ask again, and together with others."""
+    _run("differencing", epsilon, runs, seed, to, as_json, None)
+
+
+@app.command()
+def reconstruction(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Reconstruct a secret column from many random counts."""
+    _run("reconstruction", epsilon, runs, seed, to, as_json, None)
+
+
+@app.command("reconstruction-margins")
+def reconstruction_margins(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Reconstruct a secret attribute from its tables with many public ones."""
+    _run("reconstruction-margins", epsilon, runs, seed, to, as_json, None)
+
+
+@app.command("reconstruction-tables")
+def reconstruction_tables(
+    epsilon: Epsilon = "1",
+    runs: Runs = 0,
+    seed: Seed = "attack",
+    spec: SpecOption = None,
+    data: DataPath = None,
+    curator: Curator = False,
+    to: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reconstruct every record of a small block from tables."""
+    _run("reconstruction-tables", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
+
+
+@app.command()
+def membership(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Find out who is in a case group, from published frequencies."""
+    _run("membership", epsilon, runs, seed, to, as_json, None)
+
+
+@app.command()
+def composition(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Ask many small questions, and clever ones, of three accountants."""
+    _run("composition", epsilon, runs, seed, to, as_json, None)
+
+
+@app.command("k-anonymity")
+def k_anonymity(
+    epsilon: Epsilon = "1",
+    runs: Runs = 0,
+    seed: Seed = "attack",
+    spec: SpecOption = None,
+    data: DataPath = None,
+    curator: Curator = False,
+    to: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what k-anonymity leaves as attributes grow."""
+    _run("k-anonymity", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
+
+
+@app.command("all")
+def everything(
+    to: Annotated[Path, typer.Option("--out", help="A new folder, or an empty one, for the pictures.")],
+    epsilon: Epsilon = "1",
+    seed: Seed = "attack",
+) -> None:
+    """Carry out every attack, and write a picture of each."""
+    from margrave.errors import UsageError
+    from margrave.study.attacks.registry import ATTACKS
+
+    if to.exists() and any(to.iterdir()):
+        raise UsageError(f"{to} is not empty: name a new folder")
+    to.mkdir(parents=True, exist_ok=True)
+    for name in ATTACKS:
+        _run(name, epsilon, 0, seed, to / f"{name}.png", False, None)
 
 
 @app.command()
@@ -41,7 +206,7 @@ def averaging(
     from margrave.budget.units import exact_number
     from margrave.errors import RefusedError, UsageError
     from margrave.files.writing import check_target
-    from margrave.study.attack import averaging, plot
+    from margrave.study.attacks.averaging import averaging, plot
 
     if to is not None:
         check_target(to)

@@ -10,7 +10,7 @@ from margrave.cli.arguments import AsJson
 from margrave.cli.terminal import heading, notice, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from margrave.study.audit.findings import Audit, Settings
+    from margrave.study.audit.findings import Audit, Effort
 
 
 def audit(
@@ -26,15 +26,15 @@ def audit(
 ) -> None:
     """Look for privacy violations. Opens no data; exit code 4 if one is found."""
     from margrave.errors import VerificationError
-    from margrave.study.audit.findings import Settings
+    from margrave.study.audit.findings import Effort
     from margrave.study.audit.registry import audit as run
 
-    settings = Settings(samples, releases, confidence, seed)
+    effort = Effort(samples, releases, confidence, seed)
     if what == "bugs":
-        _bugs(settings, as_json)
+        _bugs(effort, as_json)
         return
     with progress("Auditing"):
-        found = run(what, settings)
+        found = run(what, effort)
     if as_json:
         print_json(found.as_json())
     else:
@@ -58,14 +58,14 @@ def _show(found: Audit) -> None:
         say(found.verdict)
 
 
-def _bugs(settings: Settings, as_json: bool) -> None:
+def _bugs(effort: Effort, as_json: bool) -> None:
     """The known bugs, and whether the auditor finds each."""
     from margrave.algebra.words import number
     from margrave.errors import VerificationError
     from margrave.study.audit.registry import seeded_bugs
 
     with progress("Looking for known bugs"):
-        caught = seeded_bugs(settings)
+        caught = seeded_bugs(effort)
     if as_json:
         rows = [{"bug": one.bug.name, "samples": one.samples, **one.finding.as_json()} for one in caught]
         print_json(rows)

@@ -1,155 +1,17 @@
-"""Attacks that work when public facts are forgotten, run on invented data.
-
-Averaging (Kifer and Machanavajjhala 2011): k counts ``c₁ … c_k`` are released with independent noise, and the sums of
-consecutive ones, ``a_i = c_i + c_{i+1}``, are public. Then every noisy count tells ``c₁`` once more,
-``c₁ = a₁ − a₂ + … ± c_i``, and the average of these k guesses has a k-th of the variance.
-
-As a table: the counts stand on a staircase of two attributes, so that consecutive ones share a row or a column, and
-all other cells are known to be empty. The public sums are single cells of the two margins.
-"""
+"""The place that the averaging attack had in 0.1.0, for one more version: see `margrave.study.attacks.averaging`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
-from io import BytesIO
-from math import sqrt
-from pathlib import Path
 from typing import Any
+from warnings import warn
 
-import numpy as np
-from numpy.typing import NDArray
+from margrave.study.attacks import averaging as moved
 
-from margrave.algebra.domain import Attribute, Domain
-from margrave.algebra.query import Query
-from margrave.budget.events import Measurement
-from margrave.errors import RefusedError, UsageError
-from margrave.facts.facts import Facts, KnownCell
-from margrave.facts.price import worst_cost
-from margrave.files.writing import write_file
-from margrave.noise import DiscreteLaplace, Generator
-
-_AT_ONCE = 1 << 20
-"""Noisy counts that are drawn at a time."""
+_MOVED = ("Averaged", "Contender", "averaging", "consecutive_sums", "guess", "plot")
 
 
-@dataclass(frozen=True)
-class Contender:
-    """One way to release the k counts, and what the adversary makes of it.
-
-    ``scale``: of the Laplace noise. ``epsilon``: what the release really costs, given the facts. ``rmse``: the
-    adversary's error about the first count, and ``predicted``: what it should be. ``found``: how often the adversary's
-    guess, rounded, is exactly right.
-    """
-
-    scale: Fraction
-    epsilon: Fraction
-    rmse: float
-    predicted: float
-    found: float
-
-
-@dataclass(frozen=True)
-class Averaged:
-    """The attack on k counts: released as if nothing were public, and with the facts accounted for."""
-
-    counts: int
-    forgotten: Contender
-    accounted: Contender
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain numbers for scripts."""
-        found = asdict(self)
-        for one in (found["forgotten"], found["accounted"]):
-            one |= {"scale": float(one["scale"]), "epsilon": float(one["epsilon"])}
-        return found
-
-
-def consecutive_sums(counts: int) -> Facts:
-    """The facts of the attack. Count i, from 0, stands in row ⌈i/2⌉ and column ⌊i/2⌋."""
-    rows = tuple(str(row) for row in range(counts // 2 + 1))
-    columns = tuple(str(column) for column in range((counts - 1) // 2 + 1))
-    domain = Domain((Attribute("row", rows), Attribute("column", columns)))
-    # Counts i and i + 1 share a column if i is even, otherwise a row.
-    known: list[KnownCell] = [(("column",), (str(i // 2),)) for i in range(0, counts - 1, 2)]
-    known += [(("row",), (str((i + 1) // 2),)) for i in range(1, counts - 1, 2)]
-    return Facts(domain, cells=tuple(known))
-
-
-def averaging(epsilon: Fraction, counts: Sequence[int], runs: int, seed: int | str) -> tuple[Averaged, ...]:
-    """The attack for each number of counts k, ``runs`` times on invented counts, with noise from a seed."""
-    if epsilon <= 0 or runs < 1 or not counts or min(counts) < 2:
-        raise UsageError("averaging needs an epsilon above 0, at least one run, and at least 2 counts")
-    generator = Generator.seeded(seed)
-    found = []
-    for k in counts:
-        facts = consecutive_sums(k)
-        plain = DiscreteLaplace.at_least(1 / epsilon)
-        times = _cost(facts, plain) / epsilon
-        careful = DiscreteLaplace.at_least(times / epsilon)
-        found.append(Averaged(k, *(_attacked(facts, one, k, runs, generator) for one in (plain, careful))))
-    return tuple(found)
-
-
-def _cost(facts: Facts, noise: DiscreteLaplace) -> Fraction:
-    """What the whole table with this noise costs, relative to the facts."""
-    return worst_cost(facts, facts.domain, [Measurement(Query(facts.domain.names), noise)])
-
-
-def _attacked(facts: Facts, noise: DiscreteLaplace, k: int, runs: int, generator: Generator) -> Contender:
-    truth = 20 + np.arange(k, dtype=np.int64) * 7 % 13
-    batch = max(1, _AT_ONCE // k)
-    errors = np.concatenate(
-        [
-            guess(truth + noise.sample(some * k, generator).reshape(some, k), truth[:-1] + truth[1:]) - truth[0]
-            for some in (min(batch, runs - start) for start in range(0, runs, batch))
-        ]
-    )
-    return Contender(
-        scale=noise.scale,
-        epsilon=_cost(facts, noise),
-        rmse=float(np.sqrt((errors**2).mean())),
-        predicted=sqrt(noise.variance / k),
-        found=float((np.rint(errors) == 0).mean()),
-    )
-
-
-def guess(noisy: NDArray[np.int64], sums: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The adversary's estimate of the first count, for each row of noisy counts, given the public sums."""
-    sign = (-1) ** np.arange(noisy.shape[1])
-    known = np.concatenate([[0], np.cumsum(sign[:-1] * sums)])
-    return np.asarray((known + sign * noisy).mean(axis=1))
-
-
-def plot(rows: Sequence[Averaged], epsilon: Fraction, path: Path) -> None:
-    """The adversary's error against the number of counts, for both releases, as a PNG file."""
-    write_file(path, _png(rows, epsilon))
-
-
-def _png(rows: Sequence[Averaged], epsilon: Fraction) -> bytes:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise RefusedError("a plot needs matplotlib: pip install 'margrave[study]'; the table needs nothing") from None
-    figure = Figure(figsize=(7, 4.2), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    counts = [row.counts for row in rows]
-    for name, colour, mark in (("forgotten", "#D55E00", "o"), ("accounted", "#0072B2", "s")):
-        found = [getattr(row, name) for row in rows]
-        label = {"forgotten": "facts forgotten", "accounted": "facts accounted for"}[name]
-        axes.loglog(counts, [one.rmse for one in found], mark, color=colour, label=label)
-        axes.loglog(counts, [one.predicted for one in found], "-", color=colour, linewidth=1)
-    axes.axhline(0.5, color="0.6", linestyle=":", linewidth=1)
-    axes.annotate("below: the count itself", (counts[0], 0.5), xytext=(0, -11), textcoords="offset points", fontsize=8)
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("k: counts released, with public sums of consecutive ones")
-    axes.set_ylabel("adversary's RMSE")
-    axes.set_title(f"Averaging over public facts, ε = {float(epsilon):g} (marks: measured, lines: theory)", fontsize=10)
-    axes.legend(frameon=False)
-    out = BytesIO()
-    figure.savefig(out, format="png", metadata={"Software": None})
-    return out.getvalue()
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn("margrave.study.attack is called margrave.study.attacks.averaging now", DeprecationWarning, stacklevel=2)
+    return getattr(moved, name)

@@ -8,11 +8,11 @@ import pytest
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.study.audit.bugs import BUGS, catch, delta_forgotten, delta_probabilities
 from margrave.study.audit.exact import SAMPLED, audit_sampler, loss_of
-from margrave.study.audit.findings import Settings
+from margrave.study.audit.findings import Effort
 from margrave.study.audit.mechanism import audit_mechanism, noisy_answers
 from margrave.study.audit.registry import seeded_bugs
 
-MOST = Settings(samples=1_000_000)
+MOST = Effort(samples=1_000_000)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_noise_that_keeps_its_promise_is_not_accused(noise):
     zero, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
     honest = noisy_answers("honest", PureDP(1 / noise.scale), [noise], [zero], [one])
     for seed in range(20):
-        assert not audit_mechanism(honest, Settings(samples=20_000, seed=seed)).violated
+        assert not audit_mechanism(honest, Effort(samples=20_000, seed=seed)).violated
 
 
 @pytest.mark.parametrize("power", [2, 3])
@@ -60,10 +60,10 @@ def test_and_by_exact_probabilities_however_small_it_is(power):
 
 @pytest.mark.parametrize("noise", SAMPLED, ids=str)
 def test_a_sampler_passes_and_one_of_another_scale_does_not(noise):
-    assert not audit_sampler(noise, Settings()).violated
+    assert not audit_sampler(noise, Effort()).violated
     for factor in (Fraction(9, 10), Fraction(11, 10)):
         if isinstance(noise, DiscreteLaplace):
             wrong = DiscreteLaplace(noise.scale * factor)
         else:
             wrong = DiscreteGaussian(noise.sigma_squared * factor)
-        assert audit_sampler(noise, Settings(), wrong).violated
+        assert audit_sampler(noise, Effort(), wrong).violated

@@ -12,7 +12,7 @@ from margrave.cli.app import app
 from margrave.errors import UsageError, VerificationError
 from margrave.ledger import Ledger
 from margrave.planning.written import notion_of
-from margrave.study.audit.findings import Audit, Finding, Settings
+from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.registry import KINDS, audit
 
 QUICK = ("--samples", "2000", "--releases", "40")
@@ -68,19 +68,19 @@ def test_the_program_itself_and_its_known_bugs():
 
 def test_what_is_nothing_is_refused_with_a_list():
     with pytest.raises(UsageError, match=r"nonsense.*mechanisms.*spec.*bundle.*ledger"):
-        audit("nonsense", Settings())
+        audit("nonsense", Effort())
     assert len({kind.name for kind in KINDS}) == len(KINDS)
 
 
 def test_a_violation_is_said_and_has_its_exit_code(monkeypatch):
     found = Audit("a release", 0.999, (Finding("price", "recomputed", 1.0, 2.0),))
     assert found.violated and found.verdict.startswith("VIOLATION: price states 1")
-    monkeypatch.setattr("margrave.study.audit.registry.audit_spec", lambda spec, settings: found)
+    monkeypatch.setattr("margrave.study.audit.registry.audit_spec", lambda spec, effort: found)
     shown = run(mg.examples.path("fungus"))
     assert isinstance(shown.exception, VerificationError) and shown.exception.exit_code == 4
 
 
-@pytest.mark.parametrize("settings", [{"samples": 1}, {"releases": 1}, {"confidence": 1.0}, {"confidence": 0.1}])
-def test_rejected(settings):
+@pytest.mark.parametrize("effort", [{"samples": 1}, {"releases": 1}, {"confidence": 1.0}, {"confidence": 0.1}])
+def test_rejected(effort):
     with pytest.raises(UsageError):
-        Settings(**settings)
+        Effort(**effort)

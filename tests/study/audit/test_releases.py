@@ -13,12 +13,12 @@ from margrave.measure import run, units
 from margrave.planning.planner import make_plan
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.workload import PublicFact
-from margrave.study.audit.findings import Settings
+from margrave.study.audit.findings import Effort
 from margrave.study.audit.neighbours import answers, worst
 from margrave.study.audit.releases import audit_spec, neighbours_of
 from tests.shapes import spec_of
 
-QUICK = Settings(samples=20_000, releases=24)
+QUICK = Effort(samples=20_000, releases=24)
 
 
 def with_facts(sizes, text, tables):
@@ -98,10 +98,10 @@ def test_a_unit_bound_that_is_not_kept_is_seen(monkeypatch):
         return np.arange(len(owners))
 
     spec = replace(spec_of((2, 3), ["ab"]), data=DataSection(unit=Unit("owner", 2)))
-    settings = replace(QUICK, releases=400)
-    assert not audit_spec(spec, settings).violated
+    effort = replace(QUICK, releases=400)
+    assert not audit_spec(spec, effort).violated
     monkeypatch.setattr(units, "_keep", keep_all)
-    assert audit_spec(spec, settings).findings[2].violated
+    assert audit_spec(spec, effort).findings[2].violated
 
 
 def test_neighbours_differ_by_the_move_alone():

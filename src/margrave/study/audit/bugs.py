@@ -21,7 +21,7 @@ from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import PublicFact, Wanted
 from margrave.study.audit.exact import loss_of
-from margrave.study.audit.findings import Finding, Settings
+from margrave.study.audit.findings import Effort, Finding
 from margrave.study.audit.mechanism import Mechanism, audit_mechanism, noisy_answers
 from margrave.study.audit.neighbours import Move, worst
 from margrave.study.audit.releases import Neighbours, neighbours_of
@@ -151,13 +151,13 @@ BUGS: dict[str, Callable[[], Bug]] = {
 }
 
 
-def catch(bug: Bug, settings: Settings) -> Caught:
+def catch(bug: Bug, effort: Effort) -> Caught:
     """Look with more and more samples until the bug is found, or the samples are used up."""
     finding = Finding(bug.name, "sampled", bug.stated, 0.0)
     for samples in LADDER:
-        if samples > settings.samples:
+        if samples > effort.samples:
             break
-        finding = audit_mechanism(bug.mechanism, replace(settings, samples=samples))
+        finding = audit_mechanism(bug.mechanism, replace(effort, samples=samples))
         if finding.violated:
             return Caught(bug, samples, finding)
     return Caught(bug, 0, finding)

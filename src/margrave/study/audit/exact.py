@@ -19,7 +19,7 @@ from margrave.spec.choices import NEIGHBOURS, STRATEGIES
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
-from margrave.study.audit.findings import Audit, Finding, Settings
+from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.neighbours import Move, answers, worst
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
@@ -78,13 +78,13 @@ def _loss(noise: Noise, step: int, concentrated: bool) -> float:
     return loss_of(p[here], q[here])
 
 
-def audit_mechanisms(settings: Settings) -> Audit:
+def audit_mechanisms(effort: Effort) -> Audit:
     """Every strategy on small shapes by exact probabilities over all neighbours, and every sampler by exact tests."""
-    findings = [*_shapes(settings), *(audit_sampler(noise, settings) for noise in SAMPLED)]
-    return Audit("mechanisms and samplers", settings.confidence, tuple(findings))
+    findings = [*_shapes(effort), *(audit_sampler(noise, effort) for noise in SAMPLED)]
+    return Audit("mechanisms and samplers", effort.confidence, tuple(findings))
 
 
-def _shapes(settings: Settings) -> Iterator[Finding]:
+def _shapes(effort: Effort) -> Iterator[Finding]:
     for budget, neighbours, strategy in product(BUDGETS, NEIGHBOURS, STRATEGIES):
         losses, moves = [], 0
         for sizes, tables in SHAPES:
@@ -92,20 +92,20 @@ def _shapes(settings: Settings) -> Iterator[Finding]:
             wanted = tuple(Wanted(tuple(table)) for table in tables)
             spec = Spec(Codebook(tuple(entries)), budget, wanted, strategy=strategy, neighbours=neighbours)
             plan = make_plan(spec)
-            found = worst(plan, settings.seed)
+            found = worst(plan, effort.seed)
             moves += found.moves
             losses.append(max(float(found.price), probable_loss(plan, found.move)))
         yield Finding(f"{strategy}, {neighbours}, {budget}", "exact", float(amount(budget)), max(losses), moves)
 
 
-def audit_sampler(noise: Noise, settings: Settings, really: Noise | None = None) -> Finding:
+def audit_sampler(noise: Noise, effort: Effort, really: Noise | None = None) -> Finding:
     """How often each value is drawn, and each is exceeded, by exact binomial tests.
 
     ``found``: how many times nine digits the probability of draws as far off has; ``stated`` 1 stands for 10⁻⁹, the
     chance of accusing a sampler that is right.
     """
-    count = settings.samples
-    drawn = (really or noise).sample(count, Generator.seeded(f"{settings.seed} {noise}"))
+    count = effort.samples
+    drawn = (really or noise).sample(count, Generator.seeded(f"{effort.seed} {noise}"))
     reach = max(2, int(4 * noise.variance**0.5))
     values, limits = np.arange(-reach, reach + 1), np.arange(reach)
     hits = np.array(

@@ -9,15 +9,15 @@ from margrave.ledger import Ledger
 from margrave.ledger.check import verify as verify_ledger
 from margrave.publish.bundle.bundle import load
 from margrave.publish.verification.verify import verify as verify_bundle
-from margrave.study.audit.findings import Audit, Finding, Settings
+from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.neighbours import worst
 
 
-def audit_bundle(path: str, settings: Settings) -> Audit:
+def audit_bundle(path: str, effort: Effort) -> Audit:
     """Everything that verify computes again, and the price of what was measured by enumeration."""
     checked = verify_bundle(path)
     plan = load(path).plan
-    found = worst(plan, settings.seed)
+    found = worst(plan, effort.seed)
     stated = float(amount(plan.cost))
     findings = (
         Finding("cost, as verify computes it", "recomputed", stated, float(_amount(checked.cost, plan.cost))),
@@ -27,7 +27,7 @@ def audit_bundle(path: str, settings: Settings) -> Audit:
     remarks += [str(one) for one in checked.not_checked]
     if not checked.private:
         remarks.append("NOT PRIVATE: the noise of this release comes from a seed.")
-    return Audit("a bundle", settings.confidence, findings, tuple(remarks))
+    return Audit("a bundle", effort.confidence, findings, tuple(remarks))
 
 
 def _amount(checked: Budget, stated: Budget) -> Fraction:
@@ -35,7 +35,7 @@ def _amount(checked: Budget, stated: Budget) -> Fraction:
     return amount(checked) if type(checked) is type(stated) else amount(stated)
 
 
-def audit_ledger(url: str, settings: Settings) -> Audit:
+def audit_ledger(url: str, effort: Effort) -> Audit:
     """The chain, every balance and every stored answer; what is spent stays within every cap."""
     with Ledger.open(url) as ledger:
         checked = verify_ledger(ledger)
@@ -45,4 +45,4 @@ def audit_ledger(url: str, settings: Settings) -> Audit:
         f"{checked.bundles} stored answers are as they were written.",
         *checked.beyond,
     )
-    return Audit("a ledger", settings.confidence, findings, remarks)
+    return Audit("a ledger", effort.confidence, findings, remarks)

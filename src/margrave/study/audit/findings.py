@@ -12,7 +12,7 @@ Way = Literal["exact", "sampled", "recomputed"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Effort:
     """How hard to look: draws for fast sampling, whole releases, the confidence of what is said, and the seed."""
 
     samples: int = 200_000

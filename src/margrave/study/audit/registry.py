@@ -14,7 +14,7 @@ from margrave.spec.spec import Spec
 from margrave.study.audit.bugs import BUGS, Caught, catch
 from margrave.study.audit.exact import audit_mechanisms
 from margrave.study.audit.files import audit_bundle, audit_ledger
-from margrave.study.audit.findings import Audit, Settings
+from margrave.study.audit.findings import Audit, Effort
 from margrave.study.audit.releases import audit_spec
 
 
@@ -25,7 +25,7 @@ class Kind:
     name: str
     words: str
     owns: Callable[[str], bool]
-    run: Callable[[str, Settings], Audit]
+    run: Callable[[str, Effort], Audit]
 
 
 def _is_folder_or_archive(what: str) -> bool:
@@ -41,13 +41,13 @@ KINDS: tuple[Kind, ...] = (
         "mechanisms",
         "every strategy and sampler of this program",
         lambda what: what == "mechanisms",
-        lambda _, settings: audit_mechanisms(settings),
+        lambda _, effort: audit_mechanisms(effort),
     ),
     Kind(
         "spec",
         "a spec: its price, and releases of made-up neighbours",
         lambda what: what.lower().endswith(".toml"),
-        lambda what, settings: audit_spec(Spec.load(Path(what)), settings),
+        lambda what, effort: audit_spec(Spec.load(Path(what)), effort),
     ),
     Kind("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
     Kind("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
@@ -55,15 +55,15 @@ KINDS: tuple[Kind, ...] = (
 """In the order in which they are asked whether something is theirs."""
 
 
-def audit(what: str, settings: Settings) -> Audit:
+def audit(what: str, effort: Effort) -> Audit:
     """Audit whatever this is."""
     for kind in KINDS:
         if kind.owns(what):
-            return kind.run(what, settings)
+            return kind.run(what, effort)
     known = "; ".join(f"{kind.name}: {kind.words}" for kind in KINDS)
     raise UsageError(f"{what!r} is nothing that can be audited. There are: {known}")
 
 
-def seeded_bugs(settings: Settings) -> tuple[Caught, ...]:
+def seeded_bugs(effort: Effort) -> tuple[Caught, ...]:
     """Every known bug, with the number of samples that it took to find it."""
-    return tuple(catch(bug(), settings) for bug in BUGS.values())
+    return tuple(catch(bug(), effort) for bug in BUGS.values())

@@ -21,9 +21,15 @@ from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
+<<<<<<< HEAD
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Finding, Settings
 from margrave.study.audit.mechanism import Mechanism, audit_mechanism, log_ratio, noisy_answers
+=======
+from margrave.study.audit.bounds import Floats, loss_at_least
+from margrave.study.audit.findings import Audit, Effort, Finding
+from margrave.study.audit.mechanism import Integers, Mechanism, audit_mechanism, log_ratio, noisy_answers
+>>>>>>> e622d79 (Eight attacks in three columns, exact, wrongly accounted and by Margrave, each with its bound; none on confidential data but by its curator)
 from margrave.study.audit.neighbours import Codes, Move, Priced, answers, used, worst
 
 if TYPE_CHECKING:
@@ -58,16 +64,16 @@ class Neighbours:
         return [common + own for common, own in pairs]
 
 
-def audit_spec(spec: Spec, settings: Settings) -> Audit:
+def audit_spec(spec: Spec, effort: Effort) -> Audit:
     """Price, noise and whole releases of one spec."""
     plan = make_plan(spec)
-    found = worst(plan, settings.seed)
+    found = worst(plan, effort.seed)
     audited = neighbours_of(plan, found.move)
     stated = amount(plan.cost)
     price = Finding("price", "recomputed", float(stated), float(found.price), found.moves, found.complete)
-    drawn = audit_mechanism(fast(plan, audited), settings)
-    whole = end_to_end(plan, audited, settings)
-    return Audit("a release", settings.confidence, (price, drawn, whole), _remarks(plan, found))
+    drawn = audit_mechanism(fast(plan, audited), effort)
+    whole = end_to_end(plan, audited, effort)
+    return Audit("a release", effort.confidence, (price, drawn, whole), _remarks(plan, found))
 
 
 def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
@@ -92,7 +98,7 @@ def fast(plan: Plan, audited: Neighbours) -> Mechanism:
     return noisy_answers("noise", plan.cost, noises, audited.answers(plan, True), audited.answers(plan, False))
 
 
-def end_to_end(plan: Plan, audited: Neighbours, settings: Settings) -> Finding:
+def end_to_end(plan: Plan, audited: Neighbours, effort: Effort) -> Finding:
     """Whole releases of both data sets, from records to noisy answers, each scored by its likelihood ratio.
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
@@ -100,13 +106,13 @@ def end_to_end(plan: Plan, audited: Neighbours, settings: Settings) -> Finding:
     planned, audited = _plain(plan), replace(audited, units=_together(plan))
     near, far = audited.answers(plan, True), audited.answers(plan, False)
     found = [
-        _scores(planned, _frame(plan, audited, side), near, far, settings.releases // 2, f"{settings.seed} {side}")
+        _scores(planned, _frame(plan, audited, side), near, far, effort.releases // 2, f"{effort.seed} {side}")
         for side in (True, False)
     ]
-    shown = loss_at_least(plan.cost, found[0], found[1], settings.confidence)
+    shown = loss_at_least(plan.cost, found[0], found[1], effort.confidence)
     steps = audited.units**2 if isinstance(plan.cost, ZCDP) else audited.units
     stated = float(amount(plan.cost))
-    return Finding("releases end to end", "sampled", stated, shown.loss / steps, settings.releases)
+    return Finding("releases end to end", "sampled", stated, shown.loss / steps, effort.releases)
 
 
 def _together(plan: Plan) -> int:

@@ -13,7 +13,7 @@ from margrave.cli.app import app
 from margrave.errors import UsageError
 from margrave.facts.moves.graver import graver_basis
 from margrave.facts.sensitivity import induced_sensitivity
-from margrave.study.attack import averaging, consecutive_sums, guess
+from margrave.study.attacks.averaging import averaging, consecutive_sums, guess
 from tests.facts.oracle import fact_matrix
 
 

@@ -1,0 +1,217 @@
+"""Reconstruction from published tables: every record of a small block from its tables, as the 2010 census was attacked.
+
+All tables of up to so many attributes are whole-number equations for the unknown full table. A solver finds a table
+that satisfies them, the most likely one for who knows the rest of the population, and tells whether it is the only
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, hstack, identity, vstack
+
+from margrave.algebra.domain import Domain, Margin
+from margrave.budget.units import PureDP
+from margrave.errors import RefusedError
+from margrave.noise import Generator
+from margrave.planning.advantage import advantage, guessed
+from margrave.planning.asked import Sheet
+from margrave.study.attacks.counts import laplace
+from margrave.study.attacks.result import Attack, Row, percent, rows_panel
+from margrave.study.attacks.subjects import Codes, Floats, Subject, bundled, shuffled
+from margrave.study.attacks.terms import Terms
+
+BLOCK = 100
+WAYS = (1, 2, 3, 4)
+COLUMNS = ("exact tables", "each table at ε, summed by nobody", "Margrave: ε for all")
+SECRET = "wife_active"
+_MOST_CELLS = 4096
+_SECONDS = 20.0
+_LEAST = 0.05
+"""The weight of a record that nobody else has, among those of the rest of the population."""
+
+
+def tables_up_to(domain: Domain, ways: int) -> tuple[Margin, ...]:
+    """All sets of so many attributes; tables of fewer follow from these."""
+    return tuple(combinations(domain.names, min(ways, len(domain))))
+
+
+def incidence(domain: Domain, margins: Sequence[Margin]) -> csr_array:
+    """One row for each cell of each table, one column for each cell of the full table."""
+    shape, cells = domain.shape(), domain.cells()
+    places = np.indices(shape).reshape(len(shape), cells)
+    parts = []
+    for margin in margins:
+        axes = [domain.position(name) for name in margin]
+        row = np.ravel_multi_index([places[axis] for axis in axes], [shape[axis] for axis in axes])
+        parts.append(csr_array((np.ones(cells), (row, np.arange(cells))), shape=(domain.cells(margin), cells)))
+    return vstack(parts, format="csr")
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A full table with the published counts; ``unique``: there is no other (None: not decided in time)."""
+
+    counts: Floats
+    unique: bool | None
+
+
+def solve(matrix: csr_array, answers: Floats, likely: Floats) -> Solved:
+    """The most likely whole table that has the answers exactly, ``likely`` being how likely each record is."""
+    cells = matrix.shape[1]
+    # A cell of the full table below an empty cell of a published one is empty.
+    empty = (matrix.T @ (answers == 0).astype(float)) > 0
+    limits = Bounds(0, np.where(empty, 0.0, float(answers.max())))
+    rules = LinearConstraint(matrix, answers, answers)
+    found = milp(-np.log(likely), constraints=rules, bounds=limits, integrality=np.ones(cells), options=_options())
+    if found.x is None:
+        raise RefusedError("the solver found no table with the published counts in time: take a smaller block")
+    counts = np.rint(found.x)
+    return Solved(counts, _unique(rules, limits, cells))
+
+
+def _options() -> dict[str, float]:
+    return {"time_limit": _SECONDS, "mip_rel_gap": 0.0}
+
+
+def _unique(rules: LinearConstraint, limits: Bounds, cells: int) -> bool | None:
+    """Whether no other whole table has the answers: then the least and the largest of any weighted sum are the same.
+
+    With random weights two different tables have the same sum with a probability of about one in a million.
+    """
+    weights = 1.0 + Generator.seeded("weights").below(1 << 20, cells)
+    ends = []
+    for sign in (1.0, -1.0):
+        found = milp(sign * weights, constraints=rules, bounds=limits, integrality=np.ones(cells), options=_options())
+        if found.x is None or found.status != 0:
+            return None
+        ends.append(np.rint(found.x))
+    return bool((ends[0] == ends[1]).all())
+
+
+def nearest(matrix: csr_array, answers: Floats, total: int) -> Floats:
+    """A non-negative table with the least sum of absolute errors, and so many records, rounded."""
+    rows, cells = matrix.shape
+    both = hstack([matrix, identity(rows), -identity(rows)], format="csr")
+    whole = csr_array(np.concatenate([np.ones(cells), np.zeros(2 * rows)])[None, :])
+    goal = np.concatenate([np.zeros(cells), np.ones(2 * rows)])
+    found = linprog(goal, A_eq=vstack([both, whole]), b_eq=np.append(answers, total), method="highs")
+    return np.asarray(np.rint(found.x[:cells]))
+
+
+def overlap(truth: Codes, guess: npt.ArrayLike) -> float:
+    """The share of records that are in both tables."""
+    return float(np.minimum(truth.ravel(), np.maximum(0, np.ravel(guess))).sum() / truth.sum())
+
+
+def secrets_told(truth: Codes, guess: Floats, likely: Floats, axis: int) -> float:
+    """Of all people, whose secret is told rightly by who knows their other attributes and takes the guess for true."""
+    found = guess.reshape(truth.shape).astype(float) + 1e-6 * likely.reshape(truth.shape)
+    said = np.expand_dims(found.argmax(axis=axis), axis)
+    return float(np.take_along_axis(truth, said, axis).sum() / truth.sum())
+
+
+def reconstruction_tables(terms: Terms) -> Attack:
+    """The attack on blocks of 100 people, by the number of attributes in a table."""
+    whole = terms.subject or bundled("rochdale")
+    if whole.domain.cells() > _MOST_CELLS or len(whole) < 2 * BLOCK:
+        raise RefusedError(f"this attack needs at most {_MOST_CELLS} cells and at least {2 * BLOCK} records")
+    secret = SECRET if SECRET in whole.domain.names else whole.domain.names[-1]
+    generator = Generator.seeded(f"{terms.seed} blocks")
+    blocks = [_block(whole, secret, terms, generator, run) for run in range(terms.times(3))]
+    chance, by_chance, bound = (float(np.mean([one[at] for one in (b.fixed for b in blocks)])) for at in range(3))
+    most = min(1.0, by_chance + advantage(PureDP(terms.epsilon), 2))
+    rows, sheet = [], []
+    for at, ways in enumerate(WAYS):
+        records, told = (
+            [float(np.mean([getattr(block, kind)[at][column] for block in blocks])) for column in range(3)]
+            for kind in ("records", "told")
+        )
+        alone = sum(block.unique[at] is True for block in blocks)
+        rows.append(Row.of(f"up to {ways}-way", records, most))
+        sheet.append((f"up to {ways}-way", *(f"{100 * share:.0f} %" for share in told), f"{alone} of {len(blocks)}"))
+    title = f"Whose '{secret}' is told, by who knows the rest; {percent(chance)} by chance, {percent(bound)} at most"
+    return Attack(
+        name="reconstruction-tables",
+        title="Reconstruction from published tables",
+        epsilon=terms.epsilon,
+        measure=f"share of the records of {BLOCK} people that are recovered; {percent(by_chance)} by chance",
+        columns=COLUMNS,
+        rows=tuple(rows),
+        paragraph=_paragraph(rows, sheet, by_chance),
+        panels=(rows_panel(rows, "attributes in a table", "records recovered", [float(w) for w in WAYS], COLUMNS),),
+        more=(Sheet(title, ("tables", *COLUMNS, "only one solution"), tuple(sheet)),),
+        confidential=whole.confidential,
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: by number of ways and column, secrets told and records recovered.
+
+    ``fixed``: secrets told by chance, records recovered by chance, and the secrets that ε allows to be told.
+    """
+
+    told: list[list[float]]
+    records: list[list[float]]
+    unique: list[bool | None]
+    fixed: tuple[float, float, float]
+
+
+def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run: int) -> Block:
+    order = shuffled(generator, len(whole))
+    block, rest = whole.take(order[:BLOCK]), whole.take(order[BLOCK:])
+    truth, axis = block.table(), block.domain.position(secret)
+    likely = (rest.table().astype(float) + _LEAST).ravel()
+    likely /= likely.sum()
+    told, records, unique = [], [], []
+    for ways in WAYS:
+        exact, only = _exact(block, truth, likely, ways)
+        guesses = [exact, _wrong(block, truth, ways, terms.epsilon, generator)]
+        guesses.append(_margrave(block, ways, terms.epsilon, f"{terms.seed} block {run} {ways}"))
+        told.append([secrets_told(truth, guess, likely, axis) for guess in guesses])
+        records.append([overlap(truth, guess) for guess in guesses])
+        unique.append(only)
+    expected = np.rint(likely * BLOCK)
+    prior = likely.reshape(truth.shape) / likely.reshape(truth.shape).sum(axis=axis, keepdims=True)
+    best = np.minimum(prior.max(axis=axis), 1 - 1e-9)
+    limit = np.vectorize(lambda before: guessed(PureDP(terms.epsilon), 2, before))(best)
+    people = truth.sum(axis=axis)
+    chance = secrets_told(truth, likely, likely, axis)
+    return Block(told, records, unique, (chance, overlap(truth, expected), float((limit * people).sum() / len(block))))
+
+
+def _exact(block: Subject, truth: Codes, likely: Floats, ways: int) -> tuple[Floats, bool | None]:
+    matrix = incidence(block.domain, tables_up_to(block.domain, ways))
+    found = solve(matrix, matrix @ truth.ravel().astype(float), likely)
+    return found.counts, found.unique
+
+
+def _wrong(block: Subject, truth: Codes, ways: int, epsilon: Fraction, generator: Generator) -> Floats:
+    """Noise for ε in every table, as if each were the only one: its real ε is the number of tables."""
+    matrix = incidence(block.domain, tables_up_to(block.domain, ways))
+    answers = matrix @ truth.ravel().astype(float)
+    return nearest(matrix, answers + laplace(1 / epsilon, len(answers), generator), len(block))
+
+
+def _margrave(block: Subject, ways: int, epsilon: Fraction, seed: str) -> Floats:
+    plan = block.plan(tables_up_to(block.domain, ways), epsilon, strategy="residual")
+    return np.asarray(block.released(plan, seed).published(block.domain.names), dtype=np.float64)
+
+
+def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], by_chance: float) -> str:
+    last, before = rows[-1], rows[-2]
+    return (
+        f"The exact tables of {WAYS[-1]} attributes leave one possible full table in {sheet[-1][-1]} blocks, and "
+        f"{percent(last.exact)} of the records are recovered, names or not; tables of {WAYS[-2]} attributes give "
+        f"{percent(before.exact)}. Noise for ε in each table, with nobody adding up, gives {percent(last.wrong)}. "
+        f"From Margrave's tables it is {percent(last.margrave)}, less than the {percent(by_chance)} that come out by "
+        f"guessing from the rest of the population: about {BLOCK} people alone, at this ε, hardly anything is said."
+    )

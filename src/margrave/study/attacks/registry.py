@@ -1,0 +1,59 @@
+"""The attacks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from margrave.errors import UsageError, suggest
+from margrave.study.attacks.averaging import averaging_attack
+from margrave.study.attacks.blocks import reconstruction_tables
+from margrave.study.attacks.composition import composition
+from margrave.study.attacks.counts import reconstruction
+from margrave.study.attacks.curse import curse
+from margrave.study.attacks.differencing import differencing
+from margrave.study.attacks.linkage import linkage
+from margrave.study.attacks.margins import reconstruction_margins
+from margrave.study.attacks.membership import membership
+from margrave.study.attacks.result import Attack
+from margrave.study.attacks.terms import Terms
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``words``: what is done, for the list of commands. ``takes_data``: whether it can attack the user's records."""
+
+    name: str
+    words: str
+    run: Callable[[Terms], Attack]
+    takes_data: bool = False
+
+
+_ALL = (
+    Kind("linkage", "Link records without names to a register. Also against k-anonymous ones.", linkage, True),
+    Kind("differencing", "Subtract two counts. Ask again, and together with others.", differencing),
+    Kind("reconstruction", "Reconstruct a secret column from many random counts.", reconstruction),
+    Kind(
+        "reconstruction-margins",
+        "Reconstruct a secret attribute from its tables with many public ones.",
+        reconstruction_margins,
+    ),
+    Kind(
+        "reconstruction-tables", "Reconstruct every record of a small block from tables.", reconstruction_tables, True
+    ),
+    Kind("membership", "Find out who is in a case group, from published frequencies.", membership),
+    Kind("averaging", "Average k noisy counts whose consecutive sums are public.", averaging_attack),
+    Kind("composition", "Ask many small questions, and clever ones, of three accountants.", composition),
+    Kind("k-anonymity", "Measure what k-anonymity leaves as attributes grow.", curse, True),
+)
+ATTACKS = {kind.name: kind for kind in _ALL}
+
+
+def attack(name: str, terms: Terms) -> Attack:
+    """Carry out the attack of this name."""
+    if name not in ATTACKS:
+        raise UsageError(f"unknown attack {name!r}{suggest(name, ATTACKS)}; there are {', '.join(ATTACKS)}")
+    kind = ATTACKS[name]
+    if terms.subject is not None and not kind.takes_data:
+        raise UsageError(f"{name} attacks data of its own making: leave the spec out")
+    return kind.run(terms)
