@@ -102,7 +102,7 @@ def linkage(
     to: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Link records without names to a register. Also against k-anonymous ones."""
+    """Link records to a register with names. Also k-anonymous ones."""
     _run("linkage", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
 
 
@@ -118,7 +118,7 @@ def differencing(
 def reconstruction(
     epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
 ) -> None:
-    """Reconstruct a secret column from many random counts."""
+    """Reconstruct a secret from random counts."""
     _run("reconstruction", epsilon, runs, seed, to, as_json, None)
 
 
@@ -126,7 +126,7 @@ def reconstruction(
 def reconstruction_margins(
     epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
 ) -> None:
-    """Reconstruct a secret attribute from its tables with many public ones."""
+    """Reconstruct a secret from two-way tables."""
     _run("reconstruction-margins", epsilon, runs, seed, to, as_json, None)
 
 
@@ -141,7 +141,7 @@ def reconstruction_tables(
     to: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reconstruct every record of a small block from tables."""
+    """Reconstruct records from published tables."""
     _run("reconstruction-tables", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
 
 
@@ -149,7 +149,7 @@ def reconstruction_tables(
 def membership(
     epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
 ) -> None:
-    """Find out who is in a case group, from published frequencies."""
+    """Find who is in a case group. From published frequencies."""
     _run("membership", epsilon, runs, seed, to, as_json, None)
 
 
@@ -157,7 +157,7 @@ def membership(
 def composition(
     epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
 ) -> None:
-    """Ask many small questions, and clever ones, of three accountants."""
+    """Ask much, and cleverly, of three accountants."""
     _run("composition", epsilon, runs, seed, to, as_json, None)
 
 
@@ -172,7 +172,7 @@ def k_anonymity(
     to: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what k-anonymity leaves as attributes grow."""
+    """See what k-anonymity leaves. As attributes grow."""
     _run("k-anonymity", epsilon, runs, seed, to, as_json, _subject(spec, data, curator))
 
 
@@ -182,7 +182,7 @@ def everything(
     epsilon: Epsilon = "1",
     seed: Seed = "attack",
 ) -> None:
-    """Carry out every attack, and write a picture of each."""
+    """Carry out every attack. Writes a picture of each."""
     from margrave.errors import UsageError
     from margrave.study.attacks.registry import ATTACKS
 
@@ -202,7 +202,7 @@ def averaging(
     to: Annotated[Path | None, typer.Option("--out", help="Write a plot: a new PNG file.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Average k noisy counts whose consecutive sums are public. Opens no data: the counts are invented."""
+    """Average counts whose sums are public. Opens no data: the counts are invented."""
     from margrave.budget.units import exact_number
     from margrave.errors import RefusedError, UsageError
     from margrave.files.writing import check_target

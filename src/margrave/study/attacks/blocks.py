@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, hstack, identity, vstack
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
@@ -25,7 +26,7 @@ from margrave.planning.advantage import advantage, guessed
 from margrave.planning.asked import Sheet
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
-from margrave.study.attacks.subjects import Codes, Floats, Subject, bundled, shuffled
+from margrave.study.attacks.subjects import Subject, bundled, shuffled
 from margrave.study.attacks.terms import Terms
 
 BLOCK = 100
@@ -106,12 +107,12 @@ def nearest(matrix: csr_array, answers: Floats, total: int) -> Floats:
     return np.asarray(np.rint(found.x[:cells]))
 
 
-def overlap(truth: Codes, guess: npt.ArrayLike) -> float:
+def overlap(truth: Integers, guess: npt.ArrayLike) -> float:
     """The share of records that are in both tables."""
     return float(np.minimum(truth.ravel(), np.maximum(0, np.ravel(guess))).sum() / truth.sum())
 
 
-def secrets_told(truth: Codes, guess: Floats, likely: Floats, axis: int) -> float:
+def secrets_told(truth: Integers, guess: Floats, likely: Floats, axis: int) -> float:
     """Of all people, whose secret is told rightly by who knows their other attributes and takes the guess for true."""
     found = guess.reshape(truth.shape).astype(float) + 1e-6 * likely.reshape(truth.shape)
     said = np.expand_dims(found.argmax(axis=axis), axis)
@@ -188,13 +189,13 @@ def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run:
     return Block(told, records, unique, (chance, overlap(truth, expected), float((limit * people).sum() / len(block))))
 
 
-def _exact(block: Subject, truth: Codes, likely: Floats, ways: int) -> tuple[Floats, bool | None]:
+def _exact(block: Subject, truth: Integers, likely: Floats, ways: int) -> tuple[Floats, bool | None]:
     matrix = incidence(block.domain, tables_up_to(block.domain, ways))
     found = solve(matrix, matrix @ truth.ravel().astype(float), likely)
     return found.counts, found.unique
 
 
-def _wrong(block: Subject, truth: Codes, ways: int, epsilon: Fraction, generator: Generator) -> Floats:
+def _wrong(block: Subject, truth: Integers, ways: int, epsilon: Fraction, generator: Generator) -> Floats:
     """Noise for ε in every table, as if each were the only one: its real ε is the number of tables."""
     matrix = incidence(block.domain, tables_up_to(block.domain, ways))
     answers = matrix @ truth.ravel().astype(float)

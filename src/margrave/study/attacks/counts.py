@@ -17,12 +17,12 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, identity
 
+from margrave.algebra.arrays import Flags, Floats
 from margrave.budget.units import PureDP
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
 from margrave.study.attacks.result import Attack, Line, Panel, Row, Style, percent, rows_panel
-from margrave.study.attacks.subjects import Floats
 from margrave.study.attacks.terms import Terms
 
 Bits = npt.NDArray[np.float32]
@@ -57,7 +57,7 @@ def random_groups(people: int, counts: int, generator: Generator) -> Groups:
     return Groups(bits.reshape(counts, people).astype(np.float32), secret.astype(np.float32))
 
 
-def by_least_squares(members: Bits, answers: Floats) -> npt.NDArray[np.bool_]:
+def by_least_squares(members: Bits, answers: Floats) -> Flags:
     """The bits nearest to the answers in the sum of squares, rounded; one column of answers for each attempt."""
     gram = (members.T @ members).astype(np.float64)
     gram[np.diag_indices_from(gram)] += 1e-3
@@ -65,7 +65,7 @@ def by_least_squares(members: Bits, answers: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(found > 0.5)
 
 
-def by_program(members: Bits, answers: Floats) -> npt.NDArray[np.bool_]:
+def by_program(members: Bits, answers: Floats) -> Flags:
     """The fractional bits nearest to the answers in the sum of absolute errors, by linear programming, rounded."""
     counts, people = members.shape
     slack = identity(counts, format="csr")
@@ -76,7 +76,7 @@ def by_program(members: Bits, answers: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(found.x[:people] > 0.5)
 
 
-def told(guess: npt.NDArray[np.bool_], secret: Bits) -> Floats:
+def told(guess: Flags, secret: Bits) -> Floats:
     """The share of bits that are right, for each attempt."""
     right = guess == (secret > 0.5)[:, None] if guess.ndim == 2 else (guess == (secret > 0.5))[:, None]
     return np.asarray(right.mean(axis=0))

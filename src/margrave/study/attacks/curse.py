@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.noise import Generator
 from margrave.planning.advantage import epsilon_for, guessed
@@ -19,7 +20,7 @@ from margrave.planning.asked import Sheet
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.mondrian import mondrian, spread_evenly
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
-from margrave.study.attacks.subjects import Codes, Floats, Subject, domain_of, drawn
+from margrave.study.attacks.subjects import Subject, domain_of, drawn
 from margrave.study.attacks.terms import Terms
 
 PEOPLE = 2000
@@ -41,7 +42,7 @@ def generated(width: int, generator: Generator) -> Subject:
     return Subject(domain_of({f"a{at}": values for at in range(width)}), codes, "people of five kinds")
 
 
-def lost(truth: Sequence[Codes], found: Sequence[Floats]) -> float:
+def lost(truth: Sequence[Integers], found: Sequence[Floats]) -> float:
     """The mean over tables of the share of records that stand in the wrong cell."""
     shares = [float(np.abs(t - f).sum()) / (2 * float(t.sum())) for t, f in zip(truth, found, strict=True)]
     return float(np.mean(shares))

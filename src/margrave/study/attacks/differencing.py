@@ -14,6 +14,7 @@ from tempfile import gettempdir
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
 from margrave.files.temporary import temporary_folder
@@ -23,7 +24,7 @@ from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
-from margrave.study.attacks.subjects import Floats, Subject, domain_of, uniform
+from margrave.study.attacks.subjects import Subject, domain_of, uniform
 from margrave.study.attacks.terms import Terms
 
 MEMBERS = 435

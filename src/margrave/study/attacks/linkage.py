@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from margrave.algebra.arrays import Flags, Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace, Generator
@@ -21,7 +21,7 @@ from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
 from margrave.study.attacks.mondrian import Anonymised, mondrian
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
-from margrave.study.attacks.subjects import Codes, Floats, Subject, domain_of, drawn, shuffled, uniform
+from margrave.study.attacks.subjects import Subject, domain_of, drawn, shuffled, uniform
 from margrave.study.attacks.terms import Terms
 
 PATIENTS = 1500
@@ -47,12 +47,12 @@ class Town:
     likely: Floats
 
     @property
-    def known(self) -> Codes:
+    def known(self) -> Integers:
         """The quasi-identifiers."""
         return self.subject.codes[:, :-1]
 
     @property
-    def secret(self) -> Codes:
+    def secret(self) -> Integers:
         return self.subject.codes[:, -1]
 
 
@@ -86,7 +86,7 @@ def of_subject(subject: Subject) -> Town:
     return Town(subject, np.tile(shares, (len(subject), 1)))
 
 
-def named(codes: Codes, records: Codes, secrets: Codes, values: int) -> Codes:
+def named(codes: Integers, records: Integers, secrets: Integers, values: int) -> Integers:
     """For each person the most frequent secret among the records with her quasi-identifiers.
 
     Where there is none, the last quasi-identifier is let go, and so on.
@@ -165,7 +165,7 @@ def _noisy(part: Subject, epsilon: Fraction, generator: Generator) -> Floats:
     return np.asarray(truth + np.asarray(total).reshape(truth.shape) / MONTHS)
 
 
-def _microdata(part: Subject, epsilon: Fraction, seed: str) -> Codes:
+def _microdata(part: Subject, epsilon: Fraction, seed: str) -> Integers:
     """Synthetic records of a release: each quasi-identifier with the secret."""
     names = part.domain.names
     out = part.released(part.plan([(name, names[-1]) for name in names[:-1]], epsilon, strategy="residual"), seed)
@@ -186,21 +186,21 @@ def _against(chosen: Town, k: int, generator: Generator) -> tuple[str, ...]:
     return str(k), str(len(whole.low)), *(f"{100 * float(one.mean()):.1f} %" for one in (certain, knowing, *met))
 
 
-def present_in(found: Anonymised, secrets: Codes, values: int) -> npt.NDArray[np.bool_]:
+def present_in(found: Anonymised, secrets: Integers, values: int) -> Flags:
     """Which secrets occur in each class."""
     present = np.zeros((len(found.low), values), dtype=bool)
     present[found.classes, secrets] = True
     return present
 
 
-def _one_she_has_not(chosen: Town) -> Codes:
+def _one_she_has_not(chosen: Town) -> Integers:
     """For each person a diagnosis that the attacker knows she does not have: the likeliest other one."""
     other = chosen.likely.copy()
     other[np.arange(len(other)), chosen.secret] = -1
     return np.asarray(other.argmax(axis=1))
 
 
-def intersected(chosen: Town, k: int, values: int, releases: int, generator: Generator) -> npt.NDArray[np.bool_]:
+def intersected(chosen: Town, k: int, values: int, releases: int, generator: Generator) -> Flags:
     """Hospitals publish k-anonymous records, and a tenth of all people are in all of them: whose secret is the only one
     that all their classes have."""
     people = len(chosen.subject)

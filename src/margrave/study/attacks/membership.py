@@ -10,13 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.noise import Generator
 from margrave.planning.advantage import advantage, power
 from margrave.planning.asked import Sheet
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import THREE, Attack, Line, Panel, Row, percent, rows_panel
-from margrave.study.attacks.subjects import Codes, Floats, Subject, domain_of, uniform
+from margrave.study.attacks.subjects import Subject, domain_of, uniform
 from margrave.study.attacks.terms import Terms
 
 GROUP = 100
@@ -32,18 +33,18 @@ def population(attributes: int, generator: Generator) -> Floats:
     return 0.1 + 0.8 * uniform(generator, attributes)
 
 
-def people(frequencies: Floats, count: int, generator: Generator) -> Codes:
+def people(frequencies: Floats, count: int, generator: Generator) -> Integers:
     """So many people at random."""
     drawn = uniform(generator, count * len(frequencies)).reshape(count, len(frequencies))
     return np.asarray(drawn < frequencies, dtype=np.int64)
 
 
-def homer(who: Codes, frequencies: Floats, published: Floats) -> Floats:
+def homer(who: Integers, frequencies: Floats, published: Floats) -> Floats:
     """Homer's statistic of each person: how much nearer she is to the group than to the population."""
     return np.asarray((np.abs(who - frequencies) - np.abs(who - published)).sum(axis=1))
 
 
-def likelihood(who: Codes, frequencies: Floats, published: Floats) -> Floats:
+def likelihood(who: Integers, frequencies: Floats, published: Floats) -> Floats:
     """The log-likelihood ratio of each person: from the group against from the population."""
     seen = np.clip(published, 1 / (2 * GROUP), 1 - 1 / (2 * GROUP))
     yes, no = np.log(seen / frequencies), np.log((1 - seen) / (1 - frequencies))
@@ -103,7 +104,7 @@ def _once(attributes: int, terms: Terms, generator: Generator, run: int) -> list
     ]
 
 
-def released(members: Codes, epsilon: Fraction, seed: str) -> Floats:
+def released(members: Integers, epsilon: Fraction, seed: str) -> Floats:
     """The number of members with each attribute, as a release of Margrave tells it, without bias."""
     names = [f"a{at}" for at in range(members.shape[1])]
     subject = Subject(domain_of(dict.fromkeys(names, ("0", "1"))), members, "a case group")

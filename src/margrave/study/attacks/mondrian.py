@@ -11,37 +11,37 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.arrays import Flags, Floats, Integers
 from margrave.errors import UsageError
-from margrave.study.attacks.subjects import Codes, Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Anonymised:
     """For each record its class; for each class the lowest and highest code of each attribute, both included."""
 
-    classes: Codes
-    low: Codes
-    high: Codes
+    classes: Integers
+    low: Integers
+    high: Integers
 
     @property
-    def sizes(self) -> Codes:
+    def sizes(self) -> Integers:
         """How many records each class has."""
         return np.bincount(self.classes, minlength=len(self.low))
 
-    def holding(self, record: Codes) -> Codes:
+    def holding(self, record: Integers) -> Integers:
         """The classes whose ranges a record lies in; strict splits leave one at most."""
         return np.flatnonzero(((self.low <= record) & (record <= self.high)).all(axis=1))
 
 
-def mondrian(codes: Codes, k: int) -> Anonymised:
+def mondrian(codes: Integers, k: int) -> Anonymised:
     """The classes of records given as codes of their quasi-identifiers, in their order."""
     if not 1 <= k <= len(codes):
         raise UsageError(f"k ({k}) must be at least 1 and at most the number of records ({len(codes)})")
     spread = np.maximum(1, codes.max(axis=0) - codes.min(axis=0))
     waiting: list[npt.NDArray[np.intp]] = [np.arange(len(codes))]
     classes = np.zeros(len(codes), dtype=np.int64)
-    low: list[Codes] = []
-    high: list[Codes] = []
+    low: list[Integers] = []
+    high: list[Integers] = []
     while waiting:
         rows = waiting.pop()
         parts = _split(codes[rows], k, spread)
@@ -54,7 +54,7 @@ def mondrian(codes: Codes, k: int) -> Anonymised:
     return Anonymised(classes, np.array(low), np.array(high))
 
 
-def _split(part: Codes, k: int, spread: Codes) -> npt.NDArray[np.bool_] | None:
+def _split(part: Integers, k: int, spread: Integers) -> Flags | None:
     """Which records go to the lower half, along the widest attribute that can be cut; None if none can."""
     widths: Floats = (part.max(axis=0) - part.min(axis=0)) / spread
     for axis in np.argsort(-widths, kind="stable"):

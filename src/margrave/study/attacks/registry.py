@@ -30,21 +30,19 @@ class Kind:
 
 
 _ALL = (
-    Kind("linkage", "Link records without names to a register. Also against k-anonymous ones.", linkage, True),
+    Kind("linkage", "Link records to a register with names. Also k-anonymous ones.", linkage, True),
     Kind("differencing", "Subtract two counts. Ask again, and together with others.", differencing),
-    Kind("reconstruction", "Reconstruct a secret column from many random counts.", reconstruction),
+    Kind("reconstruction", "Reconstruct a secret from random counts.", reconstruction),
     Kind(
         "reconstruction-margins",
-        "Reconstruct a secret attribute from its tables with many public ones.",
+        "Reconstruct a secret from two-way tables.",
         reconstruction_margins,
     ),
-    Kind(
-        "reconstruction-tables", "Reconstruct every record of a small block from tables.", reconstruction_tables, True
-    ),
-    Kind("membership", "Find out who is in a case group, from published frequencies.", membership),
-    Kind("averaging", "Average k noisy counts whose consecutive sums are public.", averaging_attack),
-    Kind("composition", "Ask many small questions, and clever ones, of three accountants.", composition),
-    Kind("k-anonymity", "Measure what k-anonymity leaves as attributes grow.", curse, True),
+    Kind("reconstruction-tables", "Reconstruct records from published tables.", reconstruction_tables, True),
+    Kind("membership", "Find who is in a case group. From published frequencies.", membership),
+    Kind("averaging", "Average counts whose sums are public.", averaging_attack),
+    Kind("composition", "Ask much, and cleverly, of three accountants.", composition),
+    Kind("k-anonymity", "See what k-anonymity leaves. As attributes grow.", curse, True),
 )
 ATTACKS = {kind.name: kind for kind in _ALL}
 

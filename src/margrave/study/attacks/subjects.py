@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
@@ -28,16 +29,13 @@ if TYPE_CHECKING:
 
     from margrave.publish.release import Release
 
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Subject:
     """Records as codes, one row a record, over a public domain. ``confidential``: nothing of it may be published."""
 
     domain: Domain
-    codes: Codes
+    codes: Integers
     title: str
     confidential: bool = False
 
@@ -58,10 +56,10 @@ class Subject:
         axes = [self.domain.position(name) for name in margin]
         return replace(self, domain=self.domain.restrict(margin), codes=self.codes[:, axes])
 
-    def column(self, name: str) -> Codes:
+    def column(self, name: str) -> Integers:
         return self.codes[:, self.domain.position(name)]
 
-    def table(self, names: Sequence[str] | None = None) -> Codes:
+    def table(self, names: Sequence[str] | None = None) -> Integers:
         """Exact counts of a margin, by default of all attributes."""
         margin = self.domain.names if names is None else self.domain.margin(names)
         axes = [self.domain.position(name) for name in margin]
@@ -78,7 +76,7 @@ class Subject:
         }
         return pd.DataFrame(values, dtype=object)
 
-    def coded(self, frame: pd.DataFrame) -> Codes:
+    def coded(self, frame: pd.DataFrame) -> Integers:
         """Records with values, as synthetic ones come, in codes."""
         columns = [_codes(frame[one.name], one.values) for one in self.domain]
         return np.stack(columns, axis=1) if len(frame) else np.zeros((0, len(self.domain)), dtype=np.int64)
@@ -115,7 +113,7 @@ def of_spec(spec: Spec, data: Any = None, *, curator: bool = False) -> Subject:
     return Subject(spec.domain, rows, spec.title or "the data", spec.confidential)
 
 
-def _codes(column: pd.Series[Any], values: Sequence[str]) -> Codes:
+def _codes(column: pd.Series[Any], values: Sequence[str]) -> Integers:
     found = column.astype(object).map({value: code for code, value in enumerate(values)})
     return np.asarray(found.to_numpy(), dtype=np.int64)
 
@@ -142,7 +140,7 @@ def shuffled(generator: Generator, size: int) -> npt.NDArray[np.intp]:
     return np.argsort(uniform(generator, size))
 
 
-def drawn(generator: Generator, chances: Floats) -> Codes:
+def drawn(generator: Generator, chances: Floats) -> Integers:
     """For each row of probabilities one value."""
     steps = np.cumsum(chances, axis=1)
     picked = (uniform(generator, len(chances))[:, None] >= steps[:, :-1]).sum(axis=1)

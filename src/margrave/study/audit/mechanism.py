@@ -11,13 +11,8 @@ import numpy as np
 from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import ZCDP, Budget, amount
 from margrave.noise import Generator, Noise
-<<<<<<< HEAD
 from margrave.study.audit.bounds import loss_at_least
-from margrave.study.audit.findings import Finding, Settings
-=======
-from margrave.study.audit.bounds import Floats, loss_at_least
 from margrave.study.audit.findings import Effort, Finding
->>>>>>> e622d79 (Eight attacks in three columns, exact, wrongly accounted and by Margrave, each with its bound; none on confidential data but by its curator)
 
 _LEAST = 1e-300
 _BEYOND = 1e-6

@@ -21,15 +21,9 @@ from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
-<<<<<<< HEAD
 from margrave.study.audit.bounds import loss_at_least
-from margrave.study.audit.findings import Audit, Finding, Settings
-from margrave.study.audit.mechanism import Mechanism, audit_mechanism, log_ratio, noisy_answers
-=======
-from margrave.study.audit.bounds import Floats, loss_at_least
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import Integers, Mechanism, audit_mechanism, log_ratio, noisy_answers
->>>>>>> e622d79 (Eight attacks in three columns, exact, wrongly accounted and by Margrave, each with its bound; none on confidential data but by its curator)
+from margrave.study.audit.mechanism import Mechanism, audit_mechanism, log_ratio, noisy_answers
 from margrave.study.audit.neighbours import Codes, Move, Priced, answers, used, worst
 
 if TYPE_CHECKING:
