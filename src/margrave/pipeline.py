@@ -38,7 +38,7 @@ from margrave.planning.ways.registry import planned
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
-from margrave.publish.ways import bundle_way
+from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.published import publishable
 from margrave.spec.spec import Spec
 

@@ -39,7 +39,7 @@ def show(
     """Show what a release holds, or a table of it with error bars."""
     from margrave.errors import UsageError
     from margrave.publish.way import Asking
-    from margrave.publish.ways import bundle_way, load
+    from margrave.publish.ways.registry import bundle_way, load
 
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")
@@ -137,6 +137,6 @@ def report(
     ] = None,
 ) -> None:
     """Print where the report of a release is, or make it anew."""
-    from margrave.publish.ways import report_of
+    from margrave.publish.ways.registry import report_of
 
     typer.echo(report_of(out, to))

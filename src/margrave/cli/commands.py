@@ -62,7 +62,7 @@ def release(
     """Spend the budget once and publish the wanted tables."""
     from margrave.files.writing import check_target
     from margrave.planning.ways.registry import spec_way
-    from margrave.publish.ways import bundle_way
+    from margrave.publish.ways.registry import bundle_way
 
     if to is not None:
         check_target(to)

@@ -12,7 +12,7 @@ from margrave.publish.bundle.reading import manifest_content, opened
 from margrave.publish.verification.found import Verified
 from margrave.publish.verification.signature import PublicKey, signer_of
 from margrave.publish.way import check_there
-from margrave.publish.ways import way_in
+from margrave.publish.ways.registry import way_in
 
 Progress = Callable[[int, int | None], None]
 

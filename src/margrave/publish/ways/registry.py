@@ -1,0 +1,6 @@
+"""Every way of asking that is published. Whoever names this module has imported them all, which registers them."""
+
+from margrave.publish.way import bundle_way as bundle_way
+from margrave.publish.way import load as load
+from margrave.publish.way import report_of as report_of
+from margrave.publish.way import way_in as way_in
