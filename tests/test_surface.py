@@ -8,24 +8,29 @@ import pytest
 import margrave as mg
 
 PUBLIC = [
+    "DataSpec",
     "GraphSpec",
     "Ledger",
     "Plan",
     "Release",
+    "Session",
     "SigningKey",
     "Spec",
     "Target",
+    "col",
     "count",
     "draft",
     "errors",
     "examples",
     "infer",
+    "open_data",
     "plan",
     "plan_for",
     "plan_graph",
     "release",
     "release_graph",
     "sweep",
+    "when",
 ]
 
 

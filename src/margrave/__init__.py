@@ -13,36 +13,44 @@ from typing import TYPE_CHECKING, Any
 from margrave.version import __version__ as __version__
 
 __all__ = [
+    "DataSpec",
     "GraphSpec",
     "Ledger",
     "Plan",
     "Release",
+    "Session",
     "SigningKey",
     "Spec",
     "Target",
+    "col",
     "count",
     "draft",
     "errors",
     "examples",
     "infer",
+    "open_data",
     "plan",
     "plan_for",
     "plan_graph",
     "release",
     "release_graph",
     "sweep",
+    "when",
 ]
 
 if TYPE_CHECKING:
     from margrave import errors, examples
     from margrave.inference.inference import infer
     from margrave.ledger import Ledger
-    from margrave.pipeline import count, draft, plan, plan_graph, release, release_graph
+    from margrave.pipeline import count, draft, open_data, plan, plan_graph, release, release_graph
     from margrave.planning.graphs.spec import GraphSpec
     from margrave.planning.plan import Plan
+    from margrave.planning.questions.data_spec import DataSpec
     from margrave.planning.target import Target, plan_for, sweep
     from margrave.publish.release import Release
     from margrave.publish.verification.signature import SigningKey
+    from margrave.session.expressions import col, when
+    from margrave.session.session import Session
     from margrave.spec.spec import Spec
 
 
@@ -80,10 +88,22 @@ def __getattr__(name: str) -> Any:
         from margrave.inference.inference import infer
 
         return infer
-    if name in ("plan", "release", "count", "draft", "plan_graph", "release_graph"):
+    if name in ("plan", "release", "count", "draft", "plan_graph", "release_graph", "open_data"):
         import margrave.pipeline as pipeline
 
         return getattr(pipeline, name)
+    if name == "DataSpec":
+        from margrave.planning.questions.data_spec import DataSpec
+
+        return DataSpec
+    if name == "Session":
+        from margrave.session.session import Session
+
+        return Session
+    if name in ("col", "when"):
+        import margrave.session.expressions as expressions
+
+        return getattr(expressions, name)
     if name == "errors":
         import margrave.errors as errors
 

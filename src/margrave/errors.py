@@ -6,6 +6,7 @@
     ├── BundleError               1   a release bundle cannot be read or written
     ├── LedgerError               1   a ledger cannot be read or written
     ├── UsageError                2   a call that no data could make right
+    ├── FaultError                1   a machine failed after a question was charged; asking again is free
     ├── RefusedError              3   understood, but not safe or not affordable
     └── VerificationError         4   a bundle or ledger contradicts itself
 
@@ -65,6 +66,10 @@ class UsageError(MargraveError):
     """A call that is wrong whatever the data: an unknown name, contradictory options."""
 
     exit_code = 2
+
+
+class FaultError(MargraveError):
+    """A fault of the machine once a question was charged. Its text is always the same, and depends on no data."""
 
 
 class RefusedError(MargraveError):

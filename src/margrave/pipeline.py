@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from warnings import warn
 
@@ -18,11 +19,14 @@ from margrave.algebra.domain import Margin
 from margrave.crossing import Collected, ExactTables, Measured, Members
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger.ledger import Ledger
+from margrave.ledger.values import DataSetName
 from margrave.local.collector import STANDARD_INPUT, collect
 from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.measure.owners import read_members
 from margrave.measure.profile import profile
+from margrave.measure.questions.asking import Answerer
+from margrave.measure.questions.opening import open_data as write_store
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
@@ -34,7 +38,10 @@ from margrave.planning.join.spec import JoinSpec
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.ways.registry import planned
+from margrave.publish.answers import AnswerPack, AnswerTable
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
@@ -135,6 +142,45 @@ def release(
     if seed is not None or account is None:
         raise UsageError("a charged release needs an account, and no seed: seeded noise is not private")
     return charged(ledger, asked, request_of(asked, ledger.only_dataset(dataset), account, request), draw, way.pack)
+
+
+def open_data(
+    spec: DataSpec | str | Path,
+    data: Mapping[str, Any] | None = None,
+    *,
+    ledger: Ledger,
+    dataset: str | None = None,
+    place: str | Path,
+    progress: Progress | None = None,
+) -> None:
+    """Open a registered data set for questions, once: recode its tables into a private store, a new folder.
+
+    ``data``: the rows of each table by its name, by default from where the spec says. What cannot be recoded is said
+    here, to the curator, and never to an analyst.
+    """
+    loaded = spec if isinstance(spec, DataSpec) else DataSpec.load(spec)
+    named = ledger.only_dataset(dataset)
+    ledger.check_open(named, loaded.notion)
+    given = {table.name: loaded.location(table) for table in loaded.tables} | dict(data or {})
+    folder = Path(place).resolve()
+    write_store(loaded, given, folder, progress)
+    try:
+        ledger.open_questions(named, loaded.public_dict(), str(folder))
+    except BaseException:
+        rmtree(folder)
+        raise
+
+
+def answerer(place: str | Path) -> Answerer:
+    """What answers questions about a store, in a process of its own; it is started when first needed."""
+    return Answerer(place)
+
+
+def ask(question: PricedQuestion, answers: Answerer, *, ledger: Ledger, dataset: str, account: str) -> AnswerTable:
+    """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same."""
+    answers.check()
+    request = request_of(question, DataSetName.parse(dataset), account)
+    return charged(ledger, question, request, lambda: answers.numbers(question), AnswerPack())
 
 
 def count(

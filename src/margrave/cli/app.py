@@ -25,6 +25,7 @@ from margrave.cli import (
     keys,
     ledger,
     plans,
+    questions,
     risk,
     study,
 )
@@ -79,6 +80,8 @@ app.add_typer(graphs.app)
 app.add_typer(join.app)
 app.add_typer(attack.app)
 app.add_typer(ledger.app)
+app.add_typer(questions.data)
+app.command()(questions.ask)
 
 
 def program() -> NoReturn:

@@ -11,7 +11,7 @@ from margrave.errors import VerificationError
 
 KINDS = (
     "open", "rules", "clock", "key", "dataset", "count", "account", "grant", "end",
-    "reserve", "drawn", "commit", "failed", "void",
+    "opened", "reserve", "drawn", "commit", "failed", "void",
 )  # fmt: skip
 START = "0" * 64
 """What stands for the hash of the entry before the first."""

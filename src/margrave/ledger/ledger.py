@@ -17,7 +17,7 @@ from margrave.files.content import Content, digest_of
 from margrave.ledger.amounts import budget_json
 from margrave.ledger.earlier import drawn_answers, earlier, new_id, reserving, stored_answer
 from margrave.ledger.journal import Entry, canonical
-from margrave.ledger.records import DataSet, Record, RequestRecord, Tip
+from margrave.ledger.records import DataSet, Opened, Record, RequestRecord, Tip
 from margrave.ledger.replay import chain, entry_of, remake
 from margrave.ledger.rules.charges import active_grants, rows_of
 from margrave.ledger.rules.clock import Clock
@@ -117,6 +117,25 @@ class Ledger:
         from which nothing was charged since: for those a row is one record.
         """
         self._write("count", {"dataset": dataset, "column": column})
+
+    def check_open(self, dataset: DataSetName | str, notion: Notion) -> None:
+        """Refuse to open a data set that is open already, or by a declaration that protects somebody else."""
+        with self.store.reading() as session:
+            view = View(session.state)
+            data = need_dataset(view, str(dataset))
+            if view.get(Opened, data.name) is not None:
+                raise RefusedError(
+                    f"{data.name} is open for questions already: register another version for another recoding"
+                )
+            different = need_pool(view, data.pool).notion(data).difference(notion)
+            if different is not None:
+                raise RefusedError(
+                    f"{data.name} is registered with another notion of privacy. They differ in {different}"
+                )
+
+    def open_questions(self, dataset: DataSetName | str, declared: Mapping[str, Any], place: str) -> None:
+        """Note that a data set was recoded for questions, by a public declaration, into a private store at a place."""
+        self._write("opened", {"dataset": str(dataset), "declared": declared, "place": place})
 
     def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
         """Add an analyst, perhaps as a member of an organisation, or an organisation."""

@@ -328,3 +328,24 @@ class Keys:
     @classmethod
     def from_json(cls, name: str, value: Mapping[str, Any]) -> Keys:
         return cls(tuple(value["keys"]))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A data set that was opened for questions: once, by a public declaration, into a store at a place. It stays so."""
+
+    dataset: str
+    declared: Mapping[str, Any]
+    place: str
+
+    @property
+    def key(self) -> str:
+        return f"opened/{self.dataset}"
+
+    @property
+    def text(self) -> str:
+        return canonical({"declared": self.declared, "place": self.place})
+
+    @classmethod
+    def from_json(cls, name: str, value: Mapping[str, Any]) -> Opened:
+        return cls(name, value["declared"], value["place"])

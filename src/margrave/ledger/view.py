@@ -13,6 +13,7 @@ from margrave.ledger.records import (
     Grants,
     Keys,
     Members,
+    Opened,
     Pool,
     Question,
     Record,
@@ -30,6 +31,7 @@ KINDS: Mapping[str, type[Record]] = {
     "head": Tip,
     "keys": Keys,
     "members": Members,
+    "opened": Opened,
     "pool": Pool,
     "question": Question,
 }

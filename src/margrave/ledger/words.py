@@ -120,6 +120,7 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "key": lambda body: f"Releases are signed with the key {body['key']} from here on.",
     "dataset": _registered,
+    "opened": lambda body: f"{body['dataset']} was opened for questions; its recoded rows are in {body['place']}.",
     "count": lambda body: (
         f"Each row of {body['dataset']} was declared to stand for as many records as its column {body['column']} says."
     ),

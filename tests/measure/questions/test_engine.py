@@ -11,10 +11,10 @@ import pytest
 
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
-from margrave.planning.questions import aggregates as a
-from margrave.planning.questions import expressions as e
 from margrave.planning.questions.expectation import step_of
-from margrave.planning.questions.question import Question
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
+from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
 from tests.planning.questions.interpreter import answer
 from tests.planning.questions.samples import COLUMNS, Random, data_of, data_spec, kind_values, random_unit
@@ -53,7 +53,7 @@ def asked(random, spec):
     """A random question that can be asked."""
     while True:
         try:
-            found = Question(spec, Random(random, spec).aggregate(), PureDP(Fraction(1)))
+            found = PricedQuestion(spec, Random(random, spec).aggregate(), PureDP(Fraction(1)))
         except (UsageError, RefusedError):
             continue
         if found.work.cells <= 2_000:

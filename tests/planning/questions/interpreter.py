@@ -10,9 +10,9 @@ from fractions import Fraction
 from itertools import product
 from math import floor
 
-from margrave.planning.questions import aggregates as a
-from margrave.planning.questions import expressions as e
-from margrave.planning.questions import relations as r
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
+from margrave.planning.questions.language import relations as r
 
 ORDER = {
     "=": lambda x, y: x == y,

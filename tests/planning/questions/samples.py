@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from fractions import Fraction
 
-from margrave.planning.questions import aggregates as a
-from margrave.planning.questions import expressions as e
-from margrave.planning.questions import relations as r
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Days, Numbers, Values
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
+from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.rows import rows_of
 
 SPEC = """
@@ -136,7 +136,7 @@ class Random:
     def condition(self, columns, depth):
         pick, column = self.random.randint(0, 7), self.random.choice(columns)
         if depth and pick in (0, 1):
-            several = tuple(self.condition(columns, depth - 1) for _ in range(self.random.randint(1, 3)))
+            several = tuple(self.condition(columns, depth - 1) for _ in range(self.random.randint(2, 3)))
             return e.AllOf(several) if pick else e.AnyOf(several)
         if depth and pick == 2:
             return e.Negation(self.condition(columns, depth - 1))

@@ -14,12 +14,12 @@ import pytest
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.measure.questions.engine import quantile_losses
-from margrave.planning.questions import aggregates as a
-from margrave.planning.questions import expressions as e
-from margrave.planning.questions import relations as r
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
+from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.price import Bounds, added_rows, rows_move, totals_move
-from margrave.planning.questions.question import Question
+from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.test_engine import asked, interpreted
 from tests.planning.questions.samples import data_of, data_spec, kind_values, random_unit
 
@@ -128,7 +128,7 @@ def true_move(question, names, others, units):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_neighbour_moves_an_answer_further_than_is_stated(name, neighbours):
     spec = tiny(neighbours)
-    question = Question(spec, QUESTIONS[name], PureDP(Fraction(1)))
+    question = PricedQuestion(spec, QUESTIONS[name], PureDP(Fraction(1)))
     stated = question.sought.move
     for others in ([], [{"people": [{"sex": "f", "pay": Fraction(1)}], "visits": [{"ward": "a"}, {"ward": None}]}]):
         l1, l2 = true_move(question, NAMES, others, every_unit(spec))
@@ -190,7 +190,7 @@ def test_clamped_totals_by_brute_force():
 def test_what_is_drawn_costs_no_more_than_the_budget_and_hardly_less(budget, neighbours):
     spec = tiny(neighbours)
     for node in QUESTIONS.values():
-        cost = Question(spec, node, budget).amount
+        cost = PricedQuestion(spec, node, budget).amount
         whole = budget.epsilon if isinstance(budget, PureDP) else budget.rho
         assert whole * Fraction(999_999, 1_000_000) <= cost <= whole
 
@@ -222,7 +222,7 @@ def chances(question, units, names):
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_no_neighbour_makes_a_selection_tell_more_than_it_costs(name, neighbours, budget):
     spec = tiny(neighbours)
-    question = Question(spec, SELECTIONS[name], budget)
+    question = PricedQuestion(spec, SELECTIONS[name], budget)
     cost, worst = float(question.amount), 0.0
     others = [{"people": [{"sex": "f", "pay": Fraction(0)}], "visits": [{"ward": "a"}, {"ward": "b"}]}] * 2
     units = {tuple(sums(question, [*others, one], NAMES)): one for one in every_unit(spec)}
@@ -245,6 +245,6 @@ def test_no_neighbour_makes_a_selection_tell_more_than_it_costs(name, neighbours
 
 
 def test_a_bound_that_is_undone_would_be_caught():
-    question = Question(tiny("add-remove"), QUESTIONS["union"], PureDP(Fraction(1)))
+    question = PricedQuestion(tiny("add-remove"), QUESTIONS["union"], PureDP(Fraction(1)))
     l1, _ = true_move(question, NAMES, [], every_unit(question.data))
     assert l1 > replace(question.sought.move, l1=2).l1

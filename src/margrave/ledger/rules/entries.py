@@ -11,7 +11,7 @@ from margrave.budget.units import Budget
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.amounts import budget_or_none, limit_or_none, read_limit
 from margrave.ledger.journal import NO_MARK, START, Entry, canonical, is_public, next_mark
-from margrave.ledger.records import Account, DataSet, Grant, Grants, Keys, Members, Pool, Tip
+from margrave.ledger.records import Account, DataSet, Grant, Grants, Keys, Members, Opened, Pool, Tip
 from margrave.ledger.rules import charges, questions
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool
@@ -173,6 +173,17 @@ def _count(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     view.put(pool)
 
 
+def _opened(view: View, body: Mapping[str, Any], entry: Entry) -> None:
+    """A data set is recoded once: a second recoding, cut or rounded otherwise, would be about the same people."""
+    data = need_dataset(view, body["dataset"])
+    if view.get(Opened, data.name) is not None:
+        raise RefusedError(
+            f"{data.name} is open for questions already, and is recoded once: register another version for another "
+            "recoding"
+        )
+    view.put(Opened(data.name, body["declared"], body["place"]))
+
+
 def _key(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     check_digest("a public key", body["key"])
     held = view.get(Keys) or Keys()
@@ -310,6 +321,7 @@ _SECOND: Mapping[str, Rule] = {
     "grant": _kept(_grant, "amount"),
     "clock": _clock,
     "key": _key,
+    "opened": _opened,
     "reserve": questions.reserve,
     "drawn": questions.drawn,
     "commit": questions.commit,

@@ -5,4 +5,5 @@ recoding  columns become whole numbers of the declared kinds
 opening   a data set is recoded once into a store
 engine    exact numbers from a store, and the noisy ones that leave
 worker    the process of its own that the engine runs in
+asking    how the worker is started, asked and guarded
 """

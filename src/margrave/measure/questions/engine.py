@@ -14,10 +14,10 @@ from margrave.measure.questions.compile import sought_sql
 from margrave.measure.questions.opening import STORE, stored_spec
 from margrave.noise import Generator
 from margrave.noise.selection import select
-from margrave.planning.questions.aggregates import Choose, Quantiles
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language.aggregates import Choose, Quantiles
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
-from margrave.planning.questions.question import Question
+from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.sought import Sought
 from margrave.planning.questions.trees import tree_counts
 
@@ -66,7 +66,7 @@ class Engine:
         return found.reshape(sought.cells, sought.grid_size, parts)
 
 
-def noisy_answer(engine: Engine, question: Question, generator: Generator) -> list[int]:
+def noisy_answer(engine: Engine, question: PricedQuestion, generator: Generator) -> list[int]:
     """The noisy whole numbers that answer a question: all that ever leaves."""
     if question.data != engine.spec:
         raise UsageError("the question is about another data set than the store")
@@ -89,7 +89,7 @@ def _noisy_trees(counts: Integers, mechanism: Tree, generator: Generator) -> lis
     return found
 
 
-def _selections(counts: Integers, question: Question, mechanism: Selected, generator: Generator) -> list[int]:
+def _selections(counts: Integers, question: PricedQuestion, mechanism: Selected, generator: Generator) -> list[int]:
     """For each group and share the position of the selected candidate."""
     aggregate = question.aggregate
     found = []

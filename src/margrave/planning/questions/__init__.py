@@ -1,14 +1,17 @@
 """Questions: a closed language about tables that share a unit, priced before any data is opened.
 
-form         what every node of the language has: canonical JSON, read back strictly
+language/    the nodes of the language, their JSON, and the same as readable text
 kinds        what a column may hold, with its range
 data_spec    the public declaration of a data set for questions
-expressions  values and conditions
-relations    rows: tables, conditions, joins, reductions
-aggregates   what is asked of the rows
-lowering     expressions become whole-number programs, with proven ranges
-rows         relations become whole-number programs, with how much one unit can have in them
-price        what one unit can change, and the noise that hides it
+programs     what questions become: programs on whole numbers
+lowering     values and conditions become programs, with proven ranges
+rows         relations become programs, with how much one unit can have in them
+sought       aggregates become what is sought of the rows, with the bounds that are enforced
+price        how far one unit can move what is sought
+mechanisms   the noise or selection that hides it, for a budget
+trees        trees of counts over a grid, and what they say together
+expectation  what to expect of an answer
+least        the least budget for a wanted error
+work         how much a question may take, by public numbers
 question     an aggregate with its budget: all that is known before data is opened
-text         the same language as readable text
 """

@@ -33,9 +33,10 @@ MOST_ROWS = 1 << 40
 USUAL_ROWS = 1_000_000
 _WORDS = {
     "and", "any", "anti", "as", "average", "bins", "by", "case", "choose", "count", "cumulative", "day",
-    "distinct", "else", "end", "except", "groups", "high", "if", "in", "inner", "intersect", "is", "join",
-    "left", "low", "max", "min", "missing", "month", "not", "only", "or", "per", "quantiles", "rows", "semi",
-    "sum", "then", "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
+    "distinct", "else", "end", "except", "group", "groups", "high", "if", "in", "inner", "intersect", "is", "join",
+    "left", "low", "max", "median", "min", "missing", "month", "not", "number", "of", "only",
+    "or", "per", "quantiles", "rows", "select", "semi", "sum", "then",
+    "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
 }  # fmt: skip
 
 
@@ -64,7 +65,8 @@ class TableSpec:
     source: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        # In one order, so that a declaration is the same whatever file or JSON it was read from.
+        object.__setattr__(self, "columns", tuple(sorted(self.columns, key=lambda column: column.name)))
         names = [column.name for column in self.columns]
         if not names or len(set(names)) != len(names) or self.unit in names:
             raise UsageError(f"the table {self.name!r} needs columns with different names, none of them the unit")
@@ -84,7 +86,7 @@ class DataSpec:
     base: Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tables", tuple(self.tables))
+        object.__setattr__(self, "tables", tuple(sorted(self.tables, key=lambda table: table.name)))
         names = [table.name for table in self.tables]
         if not names or len(set(names)) != len(names):
             raise UsageError("a data set for questions needs tables with different names")
@@ -103,6 +105,10 @@ class DataSpec:
         path = Path(source)
         text = spec_text(path)
         return _checked(parse_text(text, str(path)), path.parent, str(path), text)
+
+    @property
+    def way(self) -> str:
+        return "question"
 
     @property
     def notion(self) -> Notion:

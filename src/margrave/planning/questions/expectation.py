@@ -6,19 +6,23 @@ not known, it is told as a number to be divided by n.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log, sqrt
+from functools import lru_cache
+from math import ceil, log, sqrt
+from statistics import NormalDist
 from typing import Any
 
 from margrave.noise.sums import Term, WeightedSum
-from margrave.planning.questions.aggregates import Aggregate, Average, Quantiles, Variance
 from margrave.planning.questions.kinds import Kind, Numbers
+from margrave.planning.questions.language.aggregates import Aggregate, Average, Quantiles, Variance
 from margrave.planning.questions.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
 from margrave.planning.questions.sought import Sought
 from margrave.planning.questions.trees import prefix_variances
 
 LEVEL = 0.95
+_GRAIN = 256
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Expectation:
         return {"what": self.what, **told, "per_row": self.per_row, "of_rank": self.of_rank}
 
 
+@lru_cache(maxsize=4096)
 def half_width(noise: AnswerNoise, level: float = LEVEL) -> int:
     """The least whole h with P(|Z| ≤ h) ≥ level, by bisection of the exact tail."""
     low, high = -1, 1
@@ -69,32 +74,36 @@ def step_of(kind: Kind | None) -> Fraction:
     return kind.step if isinstance(kind, Numbers) else Fraction(1)
 
 
-def expected(aggregate: Aggregate, sought: Sought, mechanism: Mechanism) -> tuple[Expectation, ...]:
-    """What to expect of the numbers of an answer; those of all groups are alike."""
+def expected(
+    aggregate: Aggregate, sought: Sought, mechanism: Mechanism, level: float = LEVEL
+) -> tuple[Expectation, ...]:
+    """What to expect of the numbers of an answer, half-widths at a level; those of all groups are alike."""
     what = f"{aggregate.kind}{' of each group' if sought.axes else ''}"
     if isinstance(mechanism, Selected):
-        return _of_selection(aggregate, sought, mechanism, what)
+        return _of_selection(aggregate, sought, mechanism, what, level)
     if isinstance(mechanism, Tree):
         worst = float(prefix_variances(sought.grid_size, mechanism.branching, mechanism.levels).max())
         error = sqrt(worst * mechanism.noise.variance)
-        return (Expectation(what, error, 1.96 * error, of_rank=True),)
+        return (Expectation(what, error, NormalDist().inv_cdf((1 + level) / 2) * error, of_rank=True),)
     step = float(step_of(sought.value))
     if isinstance(aggregate, Average):
         # For a mean at the share μ of the range: √(μ² + (1 − μ)²) times the noise, which is told for the ends.
-        return (_scaled(what, mechanism, step, per_row=True),)
+        return (_scaled(what, mechanism, step, level, per_row=True),)
     if isinstance(aggregate, Variance):
-        return (_scaled(f"{what}, at most", mechanism, step**2, per_row=True),)
-    return (_scaled(what, mechanism, step if aggregate.kind == "sum" else 1.0),)
+        return (_scaled(f"{what}, at most", mechanism, step**2, level, per_row=True),)
+    return (_scaled(what, mechanism, step if aggregate.kind == "sum" else 1.0, level),)
 
 
-def _scaled(what: str, mechanism: Noisy, scale: float, per_row: bool = False) -> Expectation:
+def _scaled(what: str, mechanism: Noisy, scale: float, level: float, per_row: bool = False) -> Expectation:
     noise = mechanism.noise
-    return Expectation(what, sqrt(noise.variance) * scale, half_width(noise) * scale, per_row)
+    return Expectation(what, sqrt(noise.variance) * scale, half_width(noise, level) * scale, per_row)
 
 
-def _of_selection(aggregate: Aggregate, sought: Sought, mechanism: Selected, what: str) -> tuple[Expectation, ...]:
+def _of_selection(
+    aggregate: Aggregate, sought: Sought, mechanism: Selected, what: str, level: float
+) -> tuple[Expectation, ...]:
     """With k candidates, a loss of more than (log k + log 1/β)/rate beyond the least has a chance of at most β."""
-    nats = log(sought.grid_size) + log(1 / (1 - LEVEL))
+    nats = log(sought.grid_size) + log(1 / (1 - level))
     if not isinstance(aggregate, Quantiles):
         return (Expectation(what, None, nats / float(mechanism.rates[0]), of_rank=True),)
     return tuple(
@@ -108,6 +117,19 @@ def _of_selection(aggregate: Aggregate, sought: Sought, mechanism: Selected, wha
     )
 
 
-def ratio_half_width(noise: AnswerNoise, weights: tuple[float, ...], level: float = LEVEL) -> float:
-    """The half-width of a weighted sum of independent draws of one noise."""
-    return WeightedSum.of([Term(weight, 1, noise) for weight in weights]).half_width(level)
+def sum_half_width(noise: AnswerNoise, weights: Sequence[float], level: float = LEVEL) -> float:
+    """The half-width of a weighted sum of independent draws of one noise.
+
+    Weights are rounded up to a part in a few hundred of the largest, so that sums that are nearly alike are computed
+    once; that makes it a hair wider.
+    """
+    sizes = [abs(weight) for weight in weights if weight]
+    if not sizes:
+        return 0.0
+    unit = max(sizes) / _GRAIN
+    return unit * _whole_half_width(noise, tuple(sorted(ceil(size / unit - 1e-9) for size in sizes)), level)
+
+
+@lru_cache(maxsize=4096)
+def _whole_half_width(noise: AnswerNoise, weights: tuple[int, ...], level: float) -> float:
+    return WeightedSum.of([Term(float(weight), 1, noise) for weight in weights]).half_width(level)

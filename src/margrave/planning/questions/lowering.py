@@ -14,7 +14,8 @@ from math import ceil, floor
 from typing import cast
 
 from margrave.errors import UsageError, suggest
-from margrave.planning.questions.expressions import (
+from margrave.planning.questions.kinds import EPOCH, MOST_WHOLE, Days, Kind, Numbers, Values, common_step
+from margrave.planning.questions.language.expressions import (
     AllOf,
     Among,
     AnyOf,
@@ -34,7 +35,6 @@ from margrave.planning.questions.expressions import (
     Text,
     Value,
 )
-from margrave.planning.questions.kinds import EPOCH, MOST_WHOLE, Days, Kind, Numbers, Values, common_step
 from margrave.planning.questions.programs import (
     Absent,
     Both,

@@ -14,7 +14,7 @@ from margrave.budget.events import price
 from margrave.budget.units import ZCDP, PureDP, exact_text
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
-from margrave.planning.questions.aggregates import Aggregate, Choose, Cumulative, Quantiles
+from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
 from margrave.planning.questions.price import Move, Neighbours, added_rows
 from margrave.planning.questions.sought import Sought
 from margrave.planning.written import noise_json

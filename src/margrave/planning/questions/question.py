@@ -12,13 +12,13 @@ from margrave.budget.units import ZCDP, Budget, PureDP, amount, budget_from_dict
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
-from margrave.planning.questions.aggregates import Aggregate
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.expectation import Expectation, expected
-from margrave.planning.questions.form import check_form_size, read_as
+from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.language.form import check_form_size, read_as
+from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.mechanisms import Mechanism, Price, mechanism_of
 from margrave.planning.questions.sought import Sought, sought_of
-from margrave.planning.questions.wording import said
 from margrave.planning.questions.work import Work, work_of
 from margrave.planning.written import digest_of
 
@@ -26,7 +26,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Question:
+class PricedQuestion:
     """An aggregate of a data set, at a budget in ε or ρ. It is an `Asked`."""
 
     data: DataSpec
@@ -138,16 +138,16 @@ class Question:
             "seconds": self.work.seconds,
         }
 
-    def at(self, budget: Price) -> Question:
+    def at(self, budget: Price) -> PricedQuestion:
         """The same at another budget."""
         return replace(self, budget=budget)
 
 
-def read_question(value: Mapping[str, Any]) -> Question:
-    """The question that `Question.asked_json` wrote."""
+def read_question(value: Mapping[str, Any]) -> PricedQuestion:
+    """The question that `PricedQuestion.asked_json` wrote."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise UsageError("the question was written by another version of Margrave")
     budget = budget_from_dict(value["budget"])
     if not isinstance(budget, PureDP | ZCDP):
         raise UsageError("a question is asked at a pure ε, or at a ρ")
-    return Question(DataSpec.load(value["data"]), read_as(value["asked"], Aggregate), budget)
+    return PricedQuestion(DataSpec.load(value["data"]), read_as(value["asked"], Aggregate), budget)

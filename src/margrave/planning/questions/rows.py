@@ -13,6 +13,20 @@ from math import prod
 from margrave.errors import RefusedError, UsageError, suggest
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of
+from margrave.planning.questions.language.relations import (
+    Distinct,
+    Except,
+    Intersect,
+    Join,
+    PerUnit,
+    Reduction,
+    Relation,
+    Rows,
+    Select,
+    Union,
+    Where,
+    check_names,
+)
 from margrave.planning.questions.lowering import ColumnShape, Lowered, lower, lower_test, need_numbers
 from margrave.planning.questions.programs import (
     Both,
@@ -27,20 +41,6 @@ from margrave.planning.questions.programs import (
     Scan,
     Test,
     Whole,
-)
-from margrave.planning.questions.relations import (
-    Distinct,
-    Except,
-    Intersect,
-    Join,
-    PerUnit,
-    Reduction,
-    Relation,
-    Rows,
-    Select,
-    Union,
-    Where,
-    check_names,
 )
 
 MOST_UNIT_ROWS = 1 << 20

@@ -11,7 +11,9 @@ from functools import cached_property
 from math import ceil, floor, prod
 
 from margrave.errors import RefusedError, UsageError
-from margrave.planning.questions.aggregates import (
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.kinds import MOST_WHOLE, Kind, Numbers, Values, size_of
+from margrave.planning.questions.language.aggregates import (
     Aggregate,
     Average,
     Choose,
@@ -22,13 +24,11 @@ from margrave.planning.questions.aggregates import (
     Units,
     Variance,
 )
-from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expressions import Missing, Numeral, Value
-from margrave.planning.questions.kinds import MOST_WHOLE, Kind, Numbers, Values, size_of
+from margrave.planning.questions.language.expressions import Missing, Numeral, Value
+from margrave.planning.questions.language.relations import Key
 from margrave.planning.questions.lowering import Lowered, constant_code, lower, need_numbers
 from margrave.planning.questions.price import Bounds, Move, Neighbours, rows_move, totals_move
 from margrave.planning.questions.programs import Absent, Both, Fixed, Member, Opposite, Order, Pick, Reckon, Test, Whole
-from margrave.planning.questions.relations import Key
 from margrave.planning.questions.rows import RowsShape, rows_of
 
 MOST_CELLS = 1 << 20
@@ -335,8 +335,9 @@ def _times(count: int, word: str) -> str:
 
 
 def _rows_reason(bounds: Bounds, asked: _Asked, each: str) -> str:
+    used = "is used" if bounds.rows == 1 else "are used"
     where = "" if not asked.axes or bounds.groups >= bounds.rows else f", in at most {_times(bounds.groups, 'group')}"
-    return _replaced(f"at most {_times(bounds.rows, 'row')} of a unit are used{where}, and {each}", asked)
+    return _replaced(f"at most {_times(bounds.rows, 'row')} of each unit {used}{where}, and {each}", asked)
 
 
 def _replaced(reason: str, asked: _Asked) -> str:

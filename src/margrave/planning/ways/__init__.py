@@ -3,4 +3,5 @@
 from margrave.planning.ways import graph as graph
 from margrave.planning.ways import join as join
 from margrave.planning.ways import local as local
+from margrave.planning.ways import question as question
 from margrave.planning.ways import release as release

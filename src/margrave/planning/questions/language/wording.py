@@ -1,4 +1,4 @@
-"""Questions as readable text; `margrave.planning.questions.text` reads it back to the same tree."""
+"""Questions as readable text; `margrave.planning.questions.language.text` reads it back to the same tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from margrave.budget.units import exact_text
-from margrave.planning.questions.aggregates import (
+from margrave.planning.questions.language.aggregates import (
     Aggregate,
     Average,
     Choose,
@@ -15,7 +15,7 @@ from margrave.planning.questions.aggregates import (
     Sum,
     Variance,
 )
-from margrave.planning.questions.expressions import (
+from margrave.planning.questions.language.expressions import (
     AllOf,
     Among,
     AnyOf,
@@ -33,8 +33,8 @@ from margrave.planning.questions.expressions import (
     Numeral,
     Text,
 )
-from margrave.planning.questions.form import Form
-from margrave.planning.questions.relations import (
+from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.relations import (
     Distinct,
     Except,
     Intersect,

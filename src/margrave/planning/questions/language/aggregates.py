@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from margrave.errors import UsageError
-from margrave.planning.questions.expressions import Numeral, Value
-from margrave.planning.questions.form import Form
-from margrave.planning.questions.relations import Key, Relation, check_names
+from margrave.planning.questions.language.expressions import Numeral, Value
+from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.relations import Key, Relation, check_names
 
 MOST_SHARES = 1_000
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from margrave.errors import UsageError
-from margrave.planning.questions.expressions import Condition, Value
-from margrave.planning.questions.form import Form
+from margrave.planning.questions.language.expressions import Condition, Value
+from margrave.planning.questions.language.form import Form
 
 JOINS = ("inner", "left", "semi", "anti")
 REDUCTIONS = ("count", "sum", "min", "max", "any")

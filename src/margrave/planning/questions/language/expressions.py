@@ -17,7 +17,7 @@ from typing import ClassVar
 from margrave.budget.units import exact_number
 from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_TEXT
-from margrave.planning.questions.form import Form
+from margrave.planning.questions.language.form import Form
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*")
@@ -221,7 +221,7 @@ class AllOf(Condition, kind="and"):
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        self._check_list("conditions", Condition)
+        self._check_list("conditions", Condition, 2)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class AnyOf(Condition, kind="or"):
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        self._check_list("conditions", Condition)
+        self._check_list("conditions", Condition, 2)
 
 
 @dataclass(frozen=True)

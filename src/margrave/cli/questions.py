@@ -1,0 +1,74 @@
+"""``margrave data open`` for curators, ``margrave ask`` for analysts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from margrave.cli.arguments import AsJson
+from margrave.cli.ledger import DEFAULT, Url, Versioned
+from margrave.cli.terminal import print_json, progress, say
+
+data = typer.Typer(name="data", help="Open data sets for questions.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@data.command(name="open")
+def open_data(
+    name: Versioned,
+    spec: Annotated[Path, typer.Option(help="The declaration of its tables.", show_default=False)],
+    store: Annotated[
+        Path | None, typer.Option(help="The folder to make for the recoded rows; by default beside the ledger.")
+    ] = None,
+    ledger: Url = DEFAULT,
+) -> None:
+    """Recode a registered data set, once, into a private store that questions are answered from."""
+    from margrave import pipeline
+    from margrave.ledger.ledger import opened
+
+    place = store or Path(f"{name.replace('@', '-')}.store")
+    with opened(ledger) as found, progress("Recoding") as update:
+        pipeline.open_data(spec, ledger=found, dataset=name, place=place, progress=update)
+    say(f"{name} is open for questions. Its recoded rows are in {place}: keep that folder as you keep the data.")
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="Such as 'people where age in 18-64 by region count'.")],
+    account: Annotated[str, typer.Option(envvar="MARGRAVE_ACCOUNT", help="Who asks.", show_default=False)],
+    eps: Annotated[str | None, typer.Option(help="What to spend, in ε.", show_default=False)] = None,
+    rho: Annotated[str | None, typer.Option(help="What to spend, in ρ.", show_default=False)] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="NAME@VERSION, if several are open for questions.", show_default=False)
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")
+    ] = False,
+    within: Annotated[
+        float | None, typer.Option(help="Explain the least ε with which the answer is this near.", show_default=False)
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="With what probability.")] = 0.95,
+    rows: Annotated[
+        int | None, typer.Option(help="How many rows to expect, where the error depends on it.", show_default=False)
+    ] = None,
+    ledger: Url = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question about a data set that is open, and pay for it; or, with --explain or --within, only its price."""
+    from margrave.publish.answers import answer_json
+    from margrave.session.session import Session
+
+    with Session.open(ledger, account, dataset) as session:
+        asked = session.ask(question)
+        if explain or within is not None:
+            told = asked.explain(eps, rho=rho, within=within, confidence=confidence, rows=rows)
+            if as_json:
+                print_json(told.to_json())
+            else:
+                say(repr(told))
+            return
+        answer = asked.release(eps, rho=rho)
+    if as_json:
+        print_json({**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left})
+    else:
+        say(repr(answer))

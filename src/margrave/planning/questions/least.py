@@ -1,0 +1,72 @@
+"""The least budget with which an answer is as good as is wanted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from margrave.budget.units import ZCDP, PureDP
+from margrave.errors import RefusedError, UsageError
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.expectation import LEVEL, expected
+from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.mechanisms import Price, mechanism_of
+from margrave.planning.questions.sought import Sought, sought_of
+
+_LEAST, _MOST = Fraction(1, 10**6), Fraction(10**3)
+_DIGITS = 1_000
+
+
+def least_budget(
+    data: DataSpec,
+    aggregate: Aggregate,
+    within: float,
+    confidence: float = LEVEL,
+    *,
+    rows: int | None = None,
+    unit: type[PureDP] | type[ZCDP] = PureDP,
+) -> Price:
+    """The least ε, or ρ, to three digits, at which every value lies within a distance of the exact one.
+
+    ``confidence``: with at least this probability, for each value by itself. ``rows``: how many rows each group is
+    taken to have, where the error depends on it.
+    """
+    if not within > 0 or not 0 < confidence < 1:
+        raise UsageError("'within' must be greater than 0, and 'confidence' lie between 0 and 1")
+    if rows is not None and rows < 1:
+        raise UsageError("'rows' must be at least 1")
+    sought = sought_of(aggregate, data)
+
+    def enough(number: Fraction) -> bool:
+        return _worst(aggregate, sought, data, unit(number), confidence, rows) <= within
+
+    low, high = _LEAST, _MOST
+    if not enough(high):
+        raise RefusedError("no budget that could be spent makes it that exact: ask for less")
+    while high / low > 1 + Fraction(1, 2 * _DIGITS):
+        middle = _short(Fraction(float(low * high) ** 0.5))
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return unit(high)
+
+
+def _worst(
+    aggregate: Aggregate, sought: Sought, data: DataSpec, budget: Price, level: float, rows: int | None
+) -> float:
+    """The largest half-width of the values of an answer."""
+    try:
+        mechanism = mechanism_of(aggregate, sought, budget, data.neighbours)
+    except RefusedError:
+        return float("inf")
+    worst = 0.0
+    for one in expected(aggregate, sought, mechanism, level):
+        if one.per_row and rows is None:
+            raise UsageError(f"the error of {one.what} depends on the number of rows: say how many to expect, rows=…")
+        worst = max(worst, one.half_width / (rows or 1) if one.per_row else one.half_width)
+    return worst
+
+
+def _short(number: Fraction) -> Fraction:
+    """A number with four significant digits."""
+    scale = Fraction(10) ** (len(str(int(1 / number))) + 4 if number < 1 else 4)
+    return Fraction(int(number * scale), scale.numerator) if scale.denominator == 1 else number

@@ -1,0 +1,220 @@
+"""What noisy whole numbers say: values, standard errors and intervals, from the exact distribution of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.noise import DiscreteLaplace
+from margrave.planning.questions.expectation import half_width, step_of, sum_half_width
+from margrave.planning.questions.language.aggregates import Average, Choose, Cumulative, Quantiles, Sum, Variance
+from margrave.planning.questions.mechanisms import AnswerNoise, Noisy, Selected, Tree
+from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.trees import fitted_leaves, prefix_variances, tree_nodes
+
+_KNOTS = 33
+_FINE = 4001
+_MANY, _ONE = 1.959964, 2.118251
+"""How many standard deviations hold 95 % of a Gaussian; and of a single Laplace, more than of any sum of several."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One value of an answer: the keys of its group, and what the noise lets be said of the exact value.
+
+    ``extra``: further numbers that came with it, such as how many rows an average is of.
+    """
+
+    keys: Mapping[str, Any]
+    value: Any
+    std_error: float | None = None
+    low: Any = None
+    high: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        told = {"value": self.value, "std_error": self.std_error, "low": self.low, "high": self.high}
+        return {**self.keys, **{name: one for name, one in told.items() if one is not None}, **self.extra}
+
+    def said(self) -> str:
+        where = ", ".join(f"{name} {value}" for name, value in self.keys.items())
+        interval = "" if self.low is None else f"   ({_number(self.low)} to {_number(self.high)})"
+        return f"{where + ': ' if where else ''}{_number(self.value)}{interval}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def noisy_rows(
+    question: PricedQuestion, mechanism: Noisy, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+) -> Iterator[AnswerRow]:
+    """Sums with noise: counts and sums as they are, averages and variances from their parts."""
+    parts = len(question.sought.parts)
+    for at, key in enumerate(keys):
+        mine = numbers[at * parts : (at + 1) * parts]
+        if isinstance(question.aggregate, Average):
+            yield _average(question, mechanism.noise, key, mine)
+        elif isinstance(question.aggregate, Variance):
+            yield _variance(question, mechanism.noise, key, mine)
+        elif isinstance(question.aggregate, Sum):
+            yield _sum(question, mechanism.noise, key, mine[0])
+        else:
+            half = half_width(mechanism.noise)
+            low, high = max(0, mine[0] - half), max(0, mine[0] + half)
+            yield AnswerRow(key, mine[0], sqrt(mechanism.noise.variance), low, high)
+
+
+def _sum(question: PricedQuestion, noise: AnswerNoise, key: Mapping[str, Any], number: int) -> AnswerRow:
+    step, half = step_of(question.sought.value), half_width(noise)
+    value, low, high = (_plain(one * step) for one in (number, number - half, number + half))
+    return AnswerRow(key, value, sqrt(noise.variance) * float(step), low, high)
+
+
+def _plain(value: Any) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _average(question: PricedQuestion, noise: AnswerNoise, key: Mapping[str, Any], parts: Sequence[int]) -> AnswerRow:
+    """(Σ(v − lo), Σ(hi − v)) = (A, B): the mean is at the share A/(A + B) of the range, and A + B is n(hi − lo)."""
+    sought, step = question.sought, float(step_of(question.sought.value))
+    above, below = float(parts[0]), float(parts[1])
+    total, width = above + below, sought.high - sought.low
+    share = min(1.0, max(0.0, above / total)) if total > 0 else 0.5
+    low, high = _shares(noise, above, below)
+    error = sqrt(noise.variance * (share**2 + (1 - share) ** 2)) / total * width * step if total > 0 else None
+
+    def place(one: float) -> float:
+        return (sought.low + one * width) * step
+
+    extra = {"rows": round(max(0.0, total / width))}
+    return AnswerRow(key, place(share), error, place(min(low, share)), place(max(high, share)), extra)
+
+
+@lru_cache(maxsize=512)
+def _half_widths(noise: AnswerNoise) -> tuple[float, ...]:
+    """The half-width of (1 − s)Z₁ − sZ₂ for s from 0 to 1/2; between two of them a line lies above, as it is convex."""
+    shares = np.linspace(0, 0.5, _KNOTS)
+    return tuple(sum_half_width(noise, (1 - float(s), float(s))) for s in shares)
+
+
+def _shares(noise: AnswerNoise, above: float, below: float) -> tuple[float, float]:
+    """All shares s for which (1 − s)A − sB, which is then noise alone, lies within its half-width.
+
+    At the true share that has exactly the stated probability, however large or small the sums are.
+    """
+    knots = np.asarray(_half_widths(noise))
+    centre = above / (above + below) if above + below > 0 else 0.5
+    reach = min(1.0, 4 * float(knots[0]) / max(above + below, 1e-300))
+    spots = np.clip(
+        np.concatenate([np.linspace(0, 1, _FINE), np.linspace(centre - reach, centre + reach, _FINE)]), 0, 1
+    )
+    limits = np.interp(np.minimum(spots, 1 - spots), np.linspace(0, 0.5, _KNOTS), knots)
+    inside = spots[np.abs((1 - spots) * above - spots * below) <= limits]
+    if not inside.size:
+        end = min(1.0, max(0.0, centre))
+        return end, end
+    # The ends lie between two spots: one spot more on each side includes them.
+    order = np.unique(spots)
+    first, last = np.searchsorted(order, inside.min()), np.searchsorted(order, inside.max())
+    return float(order[max(first - 1, 0)]), float(order[min(last + 1, len(order) - 1)])
+
+
+def _variance(question: PricedQuestion, noise: AnswerNoise, key: Mapping[str, Any], parts: Sequence[int]) -> AnswerRow:
+    """(Σa², Σ2ab, Σb²) with a + b = W: their sum is nW². With their shares x, y of it, the variance is
+    W²(x − (x + y/2)²). The interval is that of the linear part; where noise may be half of it, nothing is said.
+    """
+    sought, step = question.sought, float(step_of(question.sought.value))
+    width, numbers = sought.high - sought.low, [float(one) for one in parts]
+    total, scale = sum(numbers), (sought.high - sought.low) ** 2 * step**2
+    top = scale / 4
+    if total <= 2 * sum_half_width(noise, (1.0, 1.0, 1.0)):
+        return AnswerRow(key, top / 2, None, 0.0, top, {"rows": round(max(0.0, total / width**2))})
+    x, y = numbers[0] / total, numbers[1] / total
+    centre = x + y / 2
+    slopes = (1 - 2 * centre, -centre, 0.0)
+    middle = slopes[0] * x + slopes[1] * y
+    weights = tuple(scale * (slope - middle) / total for slope in slopes)
+    value = min(top, max(0.0, scale * (x - centre**2)))
+    half = sum_half_width(noise, weights) if any(weights) else 0.0
+    error = sqrt(noise.variance * sum(weight**2 for weight in weights))
+    extra = {"rows": round(total / width**2), "average": (sought.low + min(1.0, max(0.0, centre)) * width) * step}
+    return AnswerRow(key, value, error, max(0.0, value - half), min(top, value + half), extra)
+
+
+def selected_rows(
+    question: PricedQuestion, mechanism: Selected, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+) -> Iterator[AnswerRow]:
+    """Selected candidates. How far off they may be is told in rows: ``off_by``, with 95 % probability."""
+    grid, aggregate = question.sought.grid, question.aggregate
+    assert grid is not None and isinstance(aggregate, Quantiles | Choose)
+    shown, forecast = grid.shown, question.forecast
+    shares = aggregate.shares if isinstance(aggregate, Quantiles) else (None,)
+    at = 0
+    for key in keys:
+        for share, told in zip(shares, forecast, strict=True):
+            named = key if share is None else {**key, "share": float(share.value)}
+            yield AnswerRow(named, shown[numbers[at]], extra={"off_by": told.half_width})
+            at += 1
+
+
+def tree_rows(
+    question: PricedQuestion, mechanism: Tree, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+) -> Iterator[AnswerRow]:
+    """The cumulative distribution by the least-squares estimate of the tree, or quantiles of it."""
+    nodes = tree_nodes(mechanism.branching, mechanism.levels)
+    for at, key in enumerate(keys):
+        noisy = np.array(numbers[at * nodes : (at + 1) * nodes], dtype=object)
+        through = np.cumsum(fitted_leaves(noisy, mechanism.branching, mechanism.levels))
+        if isinstance(question.aggregate, Cumulative):
+            yield from _cumulative(question, mechanism, key, through)
+        else:
+            yield from _tree_quantiles(question, mechanism, key, through)
+
+
+def _deviations(mechanism: Tree) -> float:
+    return _ONE if isinstance(mechanism.noise, DiscreteLaplace) else _MANY
+
+
+def _cumulative(
+    question: PricedQuestion, mechanism: Tree, key: Mapping[str, Any], through: Floats
+) -> Iterator[AnswerRow]:
+    grid = question.sought.grid
+    assert grid is not None
+    size = len(grid.codes)
+    errors = np.sqrt(prefix_variances(size, mechanism.branching, mechanism.levels) * mechanism.noise.variance)
+    for place, shown in enumerate(grid.shown):
+        value, error = float(through[place]), float(errors[place])
+        half = _deviations(mechanism) * error
+        low, high = max(0.0, value - half), max(0.0, value + half)
+        yield AnswerRow({**key, "up_to": shown}, value, error, low, high)
+
+
+def _tree_quantiles(
+    question: PricedQuestion, mechanism: Tree, key: Mapping[str, Any], through: Floats
+) -> Iterator[AnswerRow]:
+    """The least value up to which the share of all lies, by the estimate; its interval by a test of each value."""
+    grid, aggregate = question.sought.grid, question.aggregate
+    assert grid is not None and isinstance(aggregate, Quantiles)
+    size, shown = len(grid.codes), grid.shown
+    kept = np.maximum.accumulate(through[:size])
+    for one in aggregate.shares:
+        share = float(one.value)
+        beyond = kept - share * through[-1]
+        spread = prefix_variances(size, mechanism.branching, mechanism.levels, share) * mechanism.noise.variance
+        half = _deviations(mechanism) * np.sqrt(spread)
+        raw = through[:size] - share * through[-1]
+        place = int(np.argmax(beyond >= 0)) if (beyond >= 0).any() else size - 1
+        low = int(np.argmax(raw + half >= 0)) if (raw + half >= 0).any() else size - 1
+        below = np.flatnonzero(raw - half < 0)
+        high = min(size - 1, int(below.max()) + 1) if below.size else 0
+        named = {**key, "share": share}
+        yield AnswerRow(named, shown[place], None, shown[min(low, place)], shown[max(high, place)])

@@ -1,0 +1,169 @@
+"""The answer to a question: a value for each group, with what its noise lets be said of the exact one.
+
+Intervals are about the recoded data, and about noise alone: they hold with the stated probability whatever the data is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from html import escape
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from margrave.budget.units import Budget
+from margrave.errors import BundleError, MargraveError, UsageError
+from margrave.files.content import Content, reader_of
+from margrave.ledger.journal import canonical
+from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.question import PricedQuestion, read_question
+from margrave.planning.questions.trees import tree_nodes
+from margrave.publish.answer_values import AnswerRow, noisy_rows, selected_rows, tree_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """The noisy whole numbers that answer a question, and what they say.
+
+    ``charge`` says where it was charged. ``left`` is what the account may still spend, in words, where it is known.
+    """
+
+    question: PricedQuestion
+    numbers: tuple[int, ...]
+    charge: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    left: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", tuple(self.numbers))
+        if len(self.numbers) != numbers_of(self.question) or any(type(one) is not int for one in self.numbers):
+            raise UsageError("the numbers of an answer do not fit its question")
+
+    @property
+    def cost(self) -> Budget:
+        return self.question.cost
+
+    @cached_property
+    def rows(self) -> tuple[AnswerRow, ...]:
+        """One for each group, or for each value or share of a distribution in each group."""
+        question, mechanism = self.question, self.question.mechanism
+        groups = list(product(*(axis.shown for axis in question.sought.axes)))
+        names = tuple(axis.name for axis in question.sought.axes)
+        keys = [dict(zip(names, group, strict=True)) for group in groups]
+        if isinstance(mechanism, Noisy):
+            return tuple(noisy_rows(question, mechanism, keys, self.numbers))
+        if isinstance(mechanism, Selected):
+            return tuple(selected_rows(question, mechanism, keys, self.numbers))
+        return tuple(tree_rows(question, mechanism, keys, self.numbers))
+
+    def _only(self) -> AnswerRow:
+        if len(self.rows) != 1:
+            raise UsageError(f"the answer has {len(self.rows):,} values: see rows, or to_pandas()")
+        return self.rows[0]
+
+    @property
+    def value(self) -> Any:
+        """The only value, where there is one."""
+        return self._only().value
+
+    @property
+    def low(self) -> Any:
+        return self._only().low
+
+    @property
+    def high(self) -> Any:
+        return self._only().high
+
+    @property
+    def std_error(self) -> float | None:
+        return self._only().std_error
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each value: the keys of its group, the value, its standard error and its interval."""
+        import pandas as pd
+
+        return pd.DataFrame([row.as_dict() for row in self.rows])
+
+    def with_left(self, left: str) -> AnswerTable:
+        """The same, with what is left."""
+        return replace(self, left=left)
+
+    def __repr__(self) -> str:
+        head = f"{self.question.title}: cost {self.cost}"
+        lines = [f"  {row.said()}" for row in self.rows[:_SHOWN]]
+        more = [f"  … and {len(self.rows) - _SHOWN:,} more"] if len(self.rows) > _SHOWN else []
+        return "\n".join([head, *lines, *more, *([f"  {self.left}"] if self.left else [])])
+
+    def _repr_html_(self) -> str:
+        shown = [row.as_dict() for row in self.rows[:_SHOWN]]
+        head = "".join(f"<th>{escape(name)}</th>" for name in shown[0])
+        body = "".join("<tr>" + "".join(f"<td>{_cell(one)}</td>" for one in row.values()) + "</tr>" for row in shown)
+        more = f"<p>… and {len(self.rows) - _SHOWN:,} more</p>" if len(self.rows) > _SHOWN else ""
+        title = f"<p><strong>{escape(self.question.title)}</strong>: cost {escape(str(self.cost))}</p>"
+        return f"<div>{title}<table><tr>{head}</tr>{body}</table>{more}<p>{escape(self.left)}</p></div>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else escape("" if value is None else str(value))
+
+
+def numbers_of(question: PricedQuestion) -> int:
+    """How many whole numbers answer a question: it depends on nothing else."""
+    sought, mechanism = question.sought, question.mechanism
+    if isinstance(mechanism, Selected):
+        return sought.cells * len(mechanism.rates)
+    if isinstance(mechanism, Tree):
+        return sought.cells * tree_nodes(mechanism.branching, mechanism.levels)
+    return sought.cells * len(sought.parts)
+
+
+class AnswerPack:
+    """How a ledger keeps the answer to a question: as one JSON document."""
+
+    def check(self, asked: PricedQuestion) -> None:
+        """Every question that can be asked can be kept: its cells are bounded."""
+
+    def keep(self, asked: PricedQuestion, drawn: Sequence[int]) -> Content:
+        # Each number has the same length, so that the size of what is kept says nothing.
+        return canonical({"numbers": [format(one, "+041d") for one in drawn]}).encode()
+
+    def kept(self, asked: PricedQuestion, content: Content) -> tuple[int, ...]:
+        with reader_of(content) as file:
+            return tuple(int(text) for text in json.loads(file.read())["numbers"])
+
+    def write(self, asked: PricedQuestion, drawn: Sequence[int], charge: Mapping[str, Any]) -> tuple[Content, str]:
+        answer = AnswerTable(asked, tuple(drawn), charge)
+        content = canonical(answer_json(answer)).encode()
+        return content, sha256(content).hexdigest()
+
+    def read(self, content: Content) -> AnswerTable:
+        with reader_of(content) as file:
+            return read_answer(file.read())
+
+
+def answer_json(answer: AnswerTable) -> dict[str, Any]:
+    """An answer as JSON, exact."""
+    return {
+        "kind": "answer",
+        "question": answer.question.asked_json(),
+        "numbers": [str(one) for one in answer.numbers],
+        "charge": dict(answer.charge),
+    }
+
+
+def read_answer(content: bytes) -> AnswerTable:
+    """The answer that `answer_json` wrote."""
+    try:
+        value = json.loads(content)
+        numbers = tuple(int(text) for text in value["numbers"])
+        return AnswerTable(read_question(value["question"]), numbers, value["charge"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MargraveError):
+        pass
+    raise BundleError("the stored answer cannot be read: it was changed, or written by a newer Margrave")

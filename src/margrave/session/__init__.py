@@ -1,0 +1,7 @@
+"""Asking questions in Python: an analyst's session with a ledger.
+
+expressions  columns, and what is computed and compared with them
+builders     rows and questions, built step by step
+explanation  what a question would cost and be worth
+session      an account's session: budget, data sets, answers
+"""

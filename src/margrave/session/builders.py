@@ -1,0 +1,231 @@
+"""Rows and questions, built step by step. Each step gives a new one; nothing is asked before `release`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from margrave.budget.units import ZCDP, PureDP, exact_number
+from margrave.errors import UsageError
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.expectation import LEVEL
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.expressions import Column, Numeral
+from margrave.planning.questions.language.wording import said
+from margrave.planning.questions.least import least_budget
+from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.rows import rows_of
+from margrave.session.explanation import Explanation
+from margrave.session.expressions import (
+    ConditionExpression,
+    ReductionExpression,
+    ValueExpression,
+    key_of,
+    numeral_of,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from margrave.publish.answers import AnswerTable
+    from margrave.session.session import Session
+
+
+@dataclass(frozen=True)
+class RowsBuilder:
+    """Rows of a data set, for questions. ``keys`` are what questions about them are asked by."""
+
+    session: Session = field(repr=False)
+    data: DataSpec = field(repr=False)
+    node: r.Relation = field(repr=False)
+    keys: tuple[r.Key, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        found = rows_of(self.node, self.data)
+        columns = "\n".join(f"  {column.name}: {column.kind.said()}" for column in found.columns)
+        by = f" by {', '.join(key.name for key in self.keys)}" if self.keys else ""
+        return f"{said(self.node)}{by}: at most {found.most:,} rows of a unit\n{columns}"
+
+    def _rows(self, node: r.Relation) -> RowsBuilder:
+        if self.keys:
+            raise UsageError("after group_by a question is asked: count, sum, average, …")
+        return RowsBuilder(self.session, self.data, node)
+
+    def where(self, *conditions: ConditionExpression) -> RowsBuilder:
+        """The rows for which all conditions are true."""
+        found = self
+        for one in conditions:
+            found = found._rows(r.Where(found.node, one.node))
+        return found
+
+    def compute(self, **values: Any) -> RowsBuilder:
+        """The same rows with further columns."""
+        return self._rows(r.Select(self.node, tuple(r.Named(n, value_of(v)) for n, v in values.items()), add=True))
+
+    def select(self, *names: str, **values: Any) -> RowsBuilder:
+        """The same rows with these columns alone: some that were there, and others by name."""
+        kept = [r.Named(name, Column(name)) for name in names]
+        return self._rows(r.Select(self.node, (*kept, *(r.Named(n, value_of(v)) for n, v in values.items()))))
+
+    def join(self, other: RowsBuilder, how: str = "inner") -> RowsBuilder:
+        """Join with other rows on the unit: ``inner``, ``left``, ``semi`` or ``anti``."""
+        return self._rows(r.Join(self.node, other.node, how))
+
+    def per_unit(self, **reductions: ReductionExpression | str) -> RowsBuilder:
+        """One row for each unit: ``per_unit(visits="count", spent=col.cost.sum())``."""
+        found = []
+        for name, one in reductions.items():
+            if isinstance(one, str) and one != "count":
+                raise UsageError("a reduction is 'count', or made of a column: col.cost.sum()")
+            reduction = ReductionExpression("count") if isinstance(one, str) else one
+            found.append(reduction.named(name))
+        return self._rows(r.PerUnit(self.node, tuple(found)))
+
+    def distinct(self) -> RowsBuilder:
+        """Each row of a unit once."""
+        return self._rows(r.Distinct(self.node))
+
+    def union(self, other: RowsBuilder) -> RowsBuilder:
+        """All rows of both."""
+        return self._rows(r.Union(self.node, other.node))
+
+    def intersect(self, other: RowsBuilder) -> RowsBuilder:
+        """Each row of a unit that both have, once."""
+        return self._rows(r.Intersect(self.node, other.node))
+
+    def except_(self, other: RowsBuilder) -> RowsBuilder:
+        """Each row of a unit that the other has not, once."""
+        return self._rows(r.Except(self.node, other.node))
+
+    def group_by(self, *columns: Any, **named: Any) -> RowsBuilder:
+        """Ask for each group: over all declared values of the keys, or over those given with ``only``."""
+        keys = [key_of(None, one) for one in columns] + [key_of(name, one) for name, one in named.items()]
+        return RowsBuilder(self.session, self.data, self.node, (*self.keys, *keys))
+
+    def _asked(self, kind: Callable[..., a.Aggregate], **given: Any) -> QuestionBuilder:
+        bounds = {"rows": "most_rows", "groups": "most_groups", "per_group": "most_per_group"}
+        told = {bounds.get(name, name): one for name, one in given.items() if one is not None}
+        for name in ("low", "high"):
+            if name in told:
+                told[name] = numeral_of(told[name])
+        if self.keys:
+            told["by"] = self.keys
+        try:
+            node = kind(self.node, **told)
+        except TypeError:
+            raise UsageError("what is asked has no such bound, or is not asked by group") from None
+        return QuestionBuilder(self.session, self.data, node)
+
+    def count(
+        self, *, rows: int | None = None, groups: int | None = None, per_group: int | None = None
+    ) -> QuestionBuilder:
+        """How many rows. ``rows``, ``groups``, ``per_group``: use at most so many of a unit."""
+        return self._asked(a.Count, rows=rows, groups=groups, per_group=per_group)
+
+    def units(self, *, groups: int | None = None) -> QuestionBuilder:
+        """How many units have rows."""
+        return self._asked(a.Units, groups=groups)
+
+    def sum(
+        self, value: ValueExpression, *, low: Any = None, high: Any = None, groups: int | None = None
+    ) -> QuestionBuilder:
+        """The sum of a number; each unit's total is clamped to ``low`` … ``high``."""
+        return self._asked(a.Sum, value=value_of(value), low=low, high=high, groups=groups)
+
+    def average(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
+        """The average of a number; each row's is clamped to ``low`` … ``high``, where given."""
+        return self._asked(a.Average, value=value_of(value), **bounds)
+
+    def variance(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
+        """The variance of a number, with its average."""
+        return self._asked(a.Variance, value=value_of(value), **bounds)
+
+    def quantiles(self, value: ValueExpression, shares: Sequence[Any], **bounds: Any) -> QuestionBuilder:
+        """The values below which the shares of the rows lie."""
+        return self._asked(
+            a.Quantiles, value=value_of(value), shares=tuple(numeral_of(one) for one in shares), **bounds
+        )
+
+    def median(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
+        """The value below which half of the rows lie."""
+        return self.quantiles(value, [Fraction(1, 2)], **bounds)
+
+    def histogram(self, value: ValueExpression, edges: Sequence[Any] = (), **bounds: Any) -> QuestionBuilder:
+        """How many rows have each value, or lie between each two edges."""
+        key = value.bins(*edges) if edges else value
+        return self.group_by(value=key).count(**bounds)
+
+    def cumulative(self, value: ValueExpression, *, rows: int | None = None) -> QuestionBuilder:
+        """How many rows are not above each value."""
+        return self._asked(a.Cumulative, value=value_of(value), rows=rows)
+
+    def choose(self, value: ValueExpression, only: Sequence[Any] = (), *, rows: int | None = None) -> QuestionBuilder:
+        """The value that most rows have, of all declared ones or of some."""
+        return self._asked(a.Choose, value=value_of(value), only=tuple(value_of(one) for one in only), rows=rows)
+
+
+@dataclass(frozen=True)
+class QuestionBuilder:
+    """A question that was not asked yet."""
+
+    session: Session = field(repr=False)
+    data: DataSpec = field(repr=False)
+    node: a.Aggregate = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"{said(self.node)}\n  (explain(eps=…) tells what it would cost and be worth, release(eps=…) asks it)"
+
+    @property
+    def text(self) -> str:
+        """The question as text, which `Session.ask` and ``margrave ask`` take."""
+        return said(self.node)
+
+    def priced(self, eps: Any = None, rho: Any = None) -> PricedQuestion:
+        """The question at a budget."""
+        return PricedQuestion(self.data, self.node, budget_of(eps, rho))
+
+    def explain(
+        self,
+        eps: Any = None,
+        *,
+        rho: Any = None,
+        within: float | None = None,
+        confidence: float = LEVEL,
+        rows: int | None = None,
+    ) -> Explanation:
+        """What it would cost and be worth; or, for a wanted error (``within``), the least ε that is enough.
+
+        ``rows``: how many rows each group is taken to have, where the error depends on it. Nothing is opened and
+        nothing is charged.
+        """
+        if within is None:
+            budget: Price = budget_of(eps, rho)
+        elif eps is not None or rho is not None:
+            raise UsageError("give a budget, or how near the answer must be: not both")
+        else:
+            budget = least_budget(self.data, self.node, within, confidence, rows=rows)
+        return Explanation(PricedQuestion(self.data, self.node, budget), self.session.allowances(), rows)
+
+    def release(self, eps: Any = None, *, rho: Any = None) -> AnswerTable:
+        """Ask it, and pay for it once. The same question again is free, and so is its answer the same."""
+        return self.session.answer(self.priced(eps, rho))
+
+
+def budget_of(eps: Any = None, rho: Any = None) -> Price:
+    """A budget in ε or in ρ, exactly as written: 0.1 is one tenth."""
+    if (eps is None) == (rho is None):
+        raise UsageError("give a budget: eps=0.1, or rho=0.01")
+    number = _exact(eps if rho is None else rho)
+    if number <= 0:
+        raise UsageError("a budget must be greater than 0")
+    return PureDP(number) if rho is None else ZCDP(number)
+
+
+def _exact(given: Any) -> Fraction:
+    if isinstance(given, str):
+        return exact_number(given)
+    found: Numeral = numeral_of(given)
+    return found.value

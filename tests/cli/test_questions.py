@@ -1,0 +1,50 @@
+"""``margrave data open`` and ``margrave ask``, from a spec to an answer."""
+
+import json
+
+import pytest
+
+from margrave.errors import UsageError
+from tests.cli.typed import inside, run
+from tests.session.conftest import SPEC, clinic
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MARGRAVE_ACCOUNT", "ann")
+    for name, frame in clinic(200, 300).items():
+        frame.to_csv(f"{name}.csv", index=False)
+    text = SPEC
+    for name in ("people", "visits"):
+        text = text.replace(f"[tables.{name}]\n", f'[tables.{name}]\nsource = "{name}.csv"\n')
+    (tmp_path / "clinic.toml").write_text(text)
+    inside("ledger", "init")
+    inside("ledger", "dataset", "clinic@2024", "--spec", "clinic.toml", "--cap", "epsilon=3")
+    inside("ledger", "account", "ann")
+    inside("ledger", "grant", "ann", "clinic@2024", "epsilon=1")
+    return tmp_path
+
+
+def test_a_curator_opens_and_an_analyst_asks(folder):
+    told = inside("data", "open", "clinic@2024", "--spec", "clinic.toml").output
+    assert "clinic@2024 is open for questions" in told and (folder / "clinic-2024.store").is_dir()
+    question = "people where age in 18-64 by region count"
+    explained = inside("ask", question, "--eps", "0.1", "--explain").output
+    assert "at most 1 row of each unit is used" in explained and "0.9 left" in explained
+    assert json.loads(inside("ask", question, "--within", "20", "--json").output)["cost"]["epsilon"].startswith("0.1")
+    answer = inside("ask", question, "--eps", "0.1").output
+    assert "region north" in answer and "0.9 left" in answer
+    again = json.loads(inside("ask", question, "--eps", "0.1", "--json").output)
+    assert [row["region"] for row in again["rows"]] == ["north", "south"] and "0.9 left" in again["left"]
+    assert "opened for questions" in inside("ledger", "history").output
+    inside("ledger", "verify")
+
+
+def test_mistakes_are_said_in_a_sentence(folder):
+    done = run("ask", "people count", "--eps", "0.1")
+    assert done.returncode == UsageError.exit_code and "open for questions: none yet" in done.stderr
+    inside("data", "open", "clinic@2024", "--spec", "clinic.toml")
+    for text, words in (("people cout", "is expected, not 'cout'"), ("nobody count", "a table is expected")):
+        done = run("ask", text, "--eps", "0.1")
+        assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,154 @@
+"""Text and tree say the same: what is written is read back, and what cannot be read is said where it stands."""
+
+import json
+from dataclasses import fields
+from fractions import Fraction
+from random import Random as Generator
+
+import pytest
+
+from margrave.errors import MargraveError, RefusedError, UsageError
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
+from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.form import MOST_DEPTH, Form, check_form_size, nodes_of, read_as, read_form
+from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.language.wording import said
+from tests.planning.questions.samples import Random, data_spec
+
+SPEC = data_spec()
+
+
+def samples(count, seed):
+    random = Generator(seed)
+    found = []
+    while len(found) < count:
+        try:
+            found.append(Random(random, SPEC).aggregate())
+        except MargraveError:
+            continue
+    return found
+
+
+def test_random_questions_are_read_back_from_their_text_and_from_their_json():
+    seen = set()
+    for node in samples(300, "text"):
+        assert parsed(said(node), SPEC) == node
+        assert read_form(json.loads(json.dumps(node.to_json()))) == node
+        seen |= {type(one) for one in nodes_of(node)}
+    assert len(seen) >= 30
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("people where region = north count", "people where region = 'north' count"),
+        ("people where age in 2-4 count", "people where (age >= 2 and age <= 4) count"),
+        ("people where age between 2 and 4 count", "people where (age >= 2 and age <= 4) count"),
+        ("people where age in (1, 2) or not region <> south count", None),
+        ("people by region only (north, 'it''s') count", None),
+        ("PEOPLE count", None),
+        ("people median age", "people quantiles(0.5) of age"),
+        ("people where (age + 1) * 2 // 3 > 1 count", None),
+        ("people where joined >= day('2024-01-01') and year(joined) = 2024 count", None),
+        ("people where income not in (1, 0.5) count rows 1", None),
+        ("visits per unit n = count(), spent = sum(cost) where spent > 1 average spent low 0 high 3", None),
+        ("people left join (visits per unit n = count(ward = a)) where n is not missing count", None),
+        ("visits where cost = -1 union visits count groups 1 per group 2", None),
+        ("people with old = case when age > 3 then 'yes' else 'no' end by old sum income low -1 high 1", None),
+    ],
+)
+def test_text_is_read_as_people_write_it(text, same):
+    if text.startswith("PEOPLE"):
+        with pytest.raises(UsageError, match="a table is expected"):
+            parsed(text, SPEC)
+        return
+    found = parsed(text, SPEC)
+    assert parsed(said(found), SPEC) == found
+    if same is not None:
+        assert found == parsed(same, SPEC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "people",
+        "people where count",
+        "people where age > count",
+        "nobody count",
+        "people count by region",
+        "people by region cumulative age",
+        "people take 10 count",
+        "people where age ~ 3 count",
+        "people average",
+        "people sum income rows 3",
+        "people where (age > 1 count",
+        "people quantiles() of age",
+        "people with count = age count",
+        "people where age // 0 > 1 count",
+        "people quantiles(2) of age",
+        "people; drop table people",
+        "people where " + "(" * 200 + "age > 1" + ")" * 200 + " count",
+    ],
+)
+def test_what_cannot_be_read_is_refused(text):
+    with pytest.raises((UsageError, RefusedError)):
+        parsed(text, SPEC)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {"kind": "nothing"},
+        {"kind": "count"},
+        {"kind": "count", "rows": 3},
+        {"kind": "count", "rows": {"kind": "table", "table": "people"}, "extra": 1},
+        {"kind": "count", "rows": {"kind": "table", "table": "people"}, "most_rows": 0},
+        {"kind": "count", "rows": {"kind": "table", "table": "people"}, "most_rows": True},
+        {"kind": "number", "value": "nan"},
+        {"kind": "number", "value": 0.5},
+        {"kind": "day", "value": "2024-13-01"},
+        {"kind": "divide", "value": {"kind": "number", "value": "1"}, "by": 0},
+        {"kind": "divide", "value": {"kind": "number", "value": "1"}, "by": -2},
+        {"kind": "in", "value": {"kind": "column", "name": "x"}, "members": [{"kind": "column", "name": "y"}]},
+        {"kind": "join", "left": {"kind": "table", "table": "a"}, "right": {"kind": "table", "table": "b"}, "how": "x"},
+        {"kind": "case", "branches": []},
+        {"kind": {"a": 1}},
+    ],
+)
+def test_json_that_is_no_question_is_refused(value):
+    with pytest.raises(UsageError):
+        read_form(value)
+    with pytest.raises(UsageError):
+        read_as(value, a.Aggregate)
+
+
+def test_questions_of_too_many_levels_or_parts_are_refused():
+    rows = r.Rows("people")
+    for _ in range(MOST_DEPTH):
+        rows = r.Distinct(rows)
+    with pytest.raises(RefusedError):
+        check_form_size(a.Count(rows))
+    deep = {"kind": "table", "table": "people"}
+    for _ in range(1_000):
+        deep = {"kind": "distinct", "rows": deep}
+    with pytest.raises(RefusedError):
+        read_form(deep)
+
+
+def test_every_node_is_checked_at_birth():
+    """No field of any node takes a value of another type: the language is closed."""
+    for node in {type(one): one for question in samples(200, "birth") for one in nodes_of(question)}.values():
+        for field in fields(node):
+            for wrong in (object(), 1.5, {"a": 1}):
+                given = {one.name: getattr(node, one.name) for one in fields(node)} | {field.name: wrong}
+                with pytest.raises((UsageError, TypeError)):
+                    type(node)(**given)
+
+
+def test_a_node_is_a_value():
+    assert isinstance(e.Numeral("1/3"), Form) and e.Numeral("1/3") == e.Numeral(Fraction(1, 3))
+    assert hash(a.Count(r.Rows("people"))) == hash(a.Count(r.Rows("people")))

@@ -1,0 +1,220 @@
+"""Answers: intervals cover what they say, forecasts are what is measured, and what is kept is read back."""
+
+import json
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from margrave.budget.units import ZCDP, PureDP
+from margrave.errors import BundleError, UsageError
+from margrave.noise import Generator
+from margrave.noise.selection import select
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.least import least_budget
+from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.trees import fitted_leaves, prefix_variances, tree_counts
+from margrave.publish.answers import AnswerPack, AnswerTable, numbers_of
+
+SPEC = DataSpec.load(
+    """
+title = "One table"
+[tables.people]
+[tables.people.columns]
+sex = ["f", "m"]
+pay = { number = [0, 50], step = 0.5 }
+"""
+)
+BUDGETS = [PureDP(Fraction(1, 2)), ZCDP(Fraction(1, 10))]
+
+
+def asked(text, budget):
+    return PricedQuestion(SPEC, parsed(text, SPEC), budget)
+
+
+def answers(question, exact, runs, seed):
+    """Answers whose noise is drawn as the engine draws it, from exact sums that are known here."""
+    noise = question.mechanism.noise.sample(runs * len(exact), Generator.seeded(seed)).reshape(runs, len(exact))
+    return [AnswerTable(question, tuple(int(a) + int(z) for a, z in zip(exact, row, strict=True))) for row in noise]
+
+
+def coverage(found, truths):
+    """How many intervals hold the truth, of all."""
+    hits = [
+        row.low - 1e-9 <= truth <= row.high + 1e-9 for one in found for row, truth in zip(one.rows, truths, strict=True)
+    ]
+    return sum(hits) / len(hits)
+
+
+def parts(values, power):
+    """The sums that are measured of an average or a variance, in steps."""
+    above = np.round(np.asarray(values) * 2).astype(int)
+    below = 100 - above
+    if power == 1:
+        return [int(above.sum()), int(below.sum())]
+    return [int((above**2).sum()), int((2 * above * below).sum()), int((below**2).sum())]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_counts_and_sums_are_covered_as_stated(budget):
+    for text, truth, step in (("people count", 1000, 1), ("people sum pay", 400, 0.5)):
+        question = asked(text, budget)
+        found = answers(question, [truth], 2_000, f"cover {text} {budget}")
+        assert 0.94 <= coverage(found, [truth * step]) <= 0.975
+        errors = [one.value - truth * step for one in found]
+        assert np.std(errors) == pytest.approx(question.forecast[0].std_error, rel=0.06)
+        assert found[0].std_error == pytest.approx(question.forecast[0].std_error)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize(("rows", "mean"), [(5, 10), (200, 2), (200, 25), (5_000, 40)])
+def test_averages_are_covered_as_stated_however_few_rows_there_are(budget, rows, mean):
+    question = asked("people average pay", budget)
+    values = np.clip(np.random.default_rng(rows).normal(mean, 8, rows), 0, 50)
+    values = np.round(values * 2) / 2
+    found = answers(question, parts(values, 1), 1_200, f"average {rows} {mean} {budget}")
+    assert 0.937 <= coverage(found, [values.mean()]) <= 0.975
+
+
+def test_the_error_of_an_average_is_that_of_the_formula():
+    question = asked("people average pay", PureDP(Fraction(1, 2)))
+    rows = 4_000
+    for share in (0.1, 0.5, 0.8):
+        exact = [round(100 * rows * share), round(100 * rows * (1 - share))]
+        found = answers(question, exact, 1_500, f"formula {share}")
+        wanted = sqrt(2 * (share**2 + (1 - share) ** 2)) * 50 / (0.5 * rows)
+        assert np.sqrt(np.mean([(one.value - 50 * share) ** 2 for one in found])) <= 1.06 * wanted
+        assert found[0].std_error == pytest.approx(wanted, rel=0.05)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("rows", [400, 5_000])
+def test_variances_are_covered_as_stated(budget, rows):
+    question = asked("people variance pay", budget)
+    values = np.round(np.clip(np.random.default_rng(rows).normal(20, 8, rows), 0, 50) * 2) / 2
+    found = answers(question, parts(values, 2), 400, f"variance {rows} {budget}")
+    assert 0.92 <= coverage(found, [values.var()]) <= 0.98
+    assert np.mean([one.rows[0].extra["average"] for one in found]) == pytest.approx(values.mean(), abs=0.5)
+
+
+def test_where_nothing_is_known_the_interval_is_everything():
+    question = asked("people average pay", PureDP(Fraction(1, 100)))
+    nothing = AnswerTable(question, (-5, -7))
+    assert (nothing.low, nothing.high) == (0, 50) and nothing.std_error is None
+    wide = AnswerTable(asked("people variance pay", PureDP(Fraction(1, 100))), (10, 10, 10))
+    assert (wide.low, wide.high) == (0, 625)
+
+
+def test_a_fitted_tree_is_the_least_squares_estimate_with_the_stated_variances():
+    branching, levels = 3, 3
+    size = branching**levels
+    rows = []
+    for level in range(1, levels + 1):
+        width = size // branching**level
+        rows += [np.repeat(np.arange(branching**level) == node, width) for node in range(branching**level)]
+    design = np.array(rows, dtype=float)
+    inverse = np.linalg.inv(design.T @ design)
+    noisy = np.random.default_rng(3).normal(size=len(rows))
+    assert fitted_leaves(noisy, branching, levels) == pytest.approx(inverse @ design.T @ noisy)
+    for share in (0.0, 0.3):
+        sums = np.tril(np.ones((size, size))) - share
+        stated = prefix_variances(size, branching, levels, share)
+        assert stated == pytest.approx(np.diag(sums @ inverse @ sums.T))
+    counts = np.arange(20)
+    nodes = tree_counts(counts, branching, levels)
+    assert nodes.sum() == levels * counts.sum() and len(nodes) == len(rows)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_distributions_and_their_quantiles_are_covered_as_stated(budget):
+    values = np.clip(np.random.default_rng(5).normal(60, 20, 3_000), 0, 100).astype(int)
+    counts = np.bincount(values, minlength=101)
+    question = asked("people cumulative pay", budget)
+    exact = tree_counts(counts, question.mechanism.branching, question.mechanism.levels)
+    found = answers(question, exact, 300, f"cumulative {budget}")
+    assert 0.93 <= coverage(found, np.cumsum(counts)) <= 0.985
+    question = asked("people quantiles(0.1, 0.25, 0.5, 0.75, 0.9) of pay", budget)
+    found = answers(question, exact, 300, f"quantiles {budget}")
+    truths = [np.searchsorted(np.cumsum(counts), share * 3_000) / 2 for share in (0.1, 0.25, 0.5, 0.75, 0.9)]
+    assert coverage(found, truths) >= 0.93
+
+
+def test_many_quantiles_from_a_tree_are_nearer_than_as_many_selections():
+    """Nineteen quantiles of ten thousand rows: the error in rank, against selecting each with its share of ε."""
+    budget, shares = PureDP(Fraction(1, 10)), [Fraction(number, 20) for number in range(1, 20)]
+    values = np.clip(np.random.default_rng(7).normal(50, 15, 10_000), 0, 100).astype(int)
+    counts = np.bincount(values, minlength=101)
+    through = np.cumsum(counts)
+    listed = ", ".join(str(float(share)) for share in shares)
+    tree = asked(f"people quantiles({listed}) of pay", budget)
+    exact = tree_counts(counts, tree.mechanism.branching, tree.mechanism.levels)
+    single = asked("people quantiles(0.5) of pay", PureDP(budget.epsilon / 19))
+    generator = Generator.seeded("many quantiles")
+
+    def off(place, share):
+        """How many rows lie between a candidate and where the share is, none if it is inside the candidate."""
+        low, high = through[place] - counts[place], through[place]
+        return max(0, low - share * 10_000, share * 10_000 - high)
+
+    from_tree = [
+        off(int(row.value * 2), share)
+        for one in answers(tree, exact, 20, "tree")
+        for row, share in zip(one.rows, shares, strict=True)
+    ]
+    rate = single.mechanism.rates[0] * 2
+    losses = {share: np.abs((1 - share) * (through - counts) - share * (10_000 - through)) for share in shares}
+    separate = [
+        off(select(np.array([int(x) for x in losses[share] * 2]), rate / 4, generator), share)
+        for share in shares
+        for _ in range(5)
+    ]
+    assert np.mean(from_tree) <= 0.5 * np.mean(separate)
+
+
+def test_an_answer_is_read_back_and_a_changed_one_is_refused():
+    question = asked("people by sex count", PureDP(Fraction(1)))
+    pack = AnswerPack()
+    pack.check(question)
+    content, identity = pack.write(question, (5, -3), {"id": "x", "entry": 1})
+    found = pack.read(content)
+    assert found == AnswerTable(question, (5, -3)) and len(identity) == 64
+    assert pack.kept(question, pack.keep(question, (5, -3))) == (5, -3)
+    assert len(pack.keep(question, (5, -3))) == len(pack.keep(question, (10**12, 1)))
+    told = json.loads(content)
+    for wrong in (b"", b"[]", b"{}", json.dumps(told | {"numbers": ["1"]}).encode(), content[:-1]):
+        with pytest.raises(BundleError):
+            pack.read(wrong)
+    with pytest.raises(UsageError):
+        AnswerTable(question, (1,))
+
+
+def test_an_answer_says_its_values():
+    question = asked("people by sex count", PureDP(Fraction(1)))
+    found = AnswerTable(question, (50, 3)).with_left("ε = 1 left")
+    assert [row.value for row in found.rows] == [50, 3] and numbers_of(question) == 2
+    assert list(found.to_pandas().columns) == ["sex", "value", "std_error", "low", "high"]
+    assert "sex f: 50" in repr(found) and "ε = 1 left" in repr(found)
+    assert "<table>" in found._repr_html_()
+    with pytest.raises(UsageError, match="2 values"):
+        found.value  # noqa: B018
+
+
+@pytest.mark.parametrize("unit", [PureDP, ZCDP])
+def test_the_least_budget_is_enough_and_a_little_less_is_not(unit):
+    for text, within, rows in (
+        ("people count", 5, None),
+        ("people average pay", 1, 500),
+        ("people median pay", 40, None),
+    ):
+        node = parsed(text, SPEC)
+        found = least_budget(SPEC, node, within, rows=rows or None, unit=unit)
+        number = found.epsilon if isinstance(found, PureDP) else found.rho
+
+        def reached(budget, node=node, rows=rows):
+            return PricedQuestion(SPEC, node, budget).forecast[0].half_width / (rows or 1)
+
+        assert reached(found) <= within < reached(unit(number * Fraction(99, 100)))
+    with pytest.raises(UsageError, match="rows"):
+        least_budget(SPEC, parsed("people average pay", SPEC), 1)

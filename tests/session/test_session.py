@@ -1,0 +1,185 @@
+"""A session from end to end: questions are charged, answered once, free again, and never without their charge."""
+
+import json
+import os
+import signal
+import traceback
+from fractions import Fraction
+
+import pytest
+
+from margrave.errors import DataError, FaultError, MargraveError, RefusedError, UsageError
+from margrave.ledger import verify
+from margrave.ledger.allowance import allowances
+from margrave.pipeline import open_data
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.question import PricedQuestion
+from margrave.session.expressions import col as c
+from margrave.session.expressions import when
+from margrave.session.session import Session
+from tests.session.conftest import CANARY, SPEC, clinic
+
+
+def left(ledger, account="ann"):
+    return allowances(ledger, account, "clinic@2024")[0].left
+
+
+def test_a_question_is_charged_answered_and_free_when_asked_again(session, ledger):
+    question = session["people"].where(c.age.between(18, 64)).group_by(c.region).average(c.income)
+    told = question.explain(eps=0.1, rows=100)
+    assert left(ledger) == 1 and told.affordable and "0.9" in told.left[0]
+    first = question.release(eps=0.1)
+    assert left(ledger) == pytest.approx(0.9)
+    assert {row.keys["region"] for row in first.rows} == {"north", "south"}
+    again = session.ask(question.text).release(eps=0.1)
+    assert again == first and left(ledger) == pytest.approx(0.9)
+    with Session.open(ledger, "ann") as other:
+        assert other.ask(question.text).release(eps="0.1") == first
+    with Session.open(ledger, "bob") as bob:
+        assert bob.ask(question.text).release(eps=0.1).numbers == first.numbers
+    assert left(ledger, "bob") == pytest.approx(0.9)
+    assert allowances(ledger, "ann", "clinic@2024")[1].left == pytest.approx(2.9)
+    verify(ledger)
+
+
+def test_answers_are_near_the_truth(session):
+    data = clinic()
+    people, visits = data["people"], data["visits"]
+    p, v = session["people"], session["visits"]
+    kept = visits.groupby("person").ward.count().clip(upper=5)
+    for question, truth, room in (
+        (p.count(), len(people), 0),
+        (v.count(), kept.sum(), 0),
+        (v.units(), len(kept), 0),
+        (p.join(v.per_unit(n="count"), how="left").where(c.n.is_missing()).count(), len(people) - len(kept), 0),
+        (p.join(v, how="semi").where(c.region == "north").count(), None, 0),
+        (p.compute(old=when(c.age >= 65, 1).otherwise(0)).sum(c.old), (people.age >= 65).sum(), 0),
+        (p.average(c.age), people.age.mean(), 0),
+        (p.variance(c.age), people.age.var(ddof=0), 0),
+    ):
+        answer = question.release(eps=0.1)
+        if truth is not None:
+            slack = 3 * (answer.high - answer.low) + room
+            assert answer.low - slack <= truth <= answer.high + slack, answer
+    assert p.select("age").distinct().union(p.select("age")).count().explain(eps=1).sensitivity == 2
+    assert p.intersect(p.where(c.age > 3)).except_(p).count().explain(eps=1).sensitivity == 1
+    assert p.histogram(c.income, [0, 10_000, 200_000]).explain(eps=1).sensitivity == 1
+    assert p.choose(c.region).release(eps="0.01").rows[0].value in ("north", "south")
+    assert p.median(c.income).release(eps="0.01").rows[0].extra["off_by"] > 0
+    assert len(p.cumulative(c.age).release(eps="0.01").rows) == 111
+
+
+def test_what_cannot_be_afforded_is_refused_and_costs_nothing(session, ledger):
+    question = session["people"].count()
+    assert not question.explain(eps=1.5).affordable
+    with pytest.raises(RefusedError, match="the grant of ann"):
+        question.release(eps=1.5)
+    assert left(ledger) == 1 and not session.answers
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "nan", "-0.1", True, None, "x"])
+def test_no_budget_refunds(session, ledger, wrong):
+    with pytest.raises(UsageError):
+        session["people"].count().release(eps=wrong)
+    assert left(ledger) == 1
+
+
+def test_questions_that_have_no_bounded_price_cannot_be_asked(session):
+    p = session["people"]
+    for wrong in (
+        lambda: p.count(rows=0),
+        lambda: p.count(rows=-3),
+        lambda: p.average(c.income, rows=True),
+        lambda: session.ask("people take 10 count"),
+        lambda: p.join(session["visits"], how="outer"),
+        lambda: p.average(c.region).release(eps=0.1),
+        lambda: p.where(c.age > float("nan")),
+        lambda: p.average(c.income, low=5, high=1),
+        lambda: session["nobody"],
+        lambda: p.group_by(c.age.bins(0, 50)),
+        lambda: p.count().explain(eps=1, rho=1),
+        lambda: p.count().explain(),
+        lambda: p.group_by(c.region).where(c.age > 1),
+        lambda: p.where(c.age > 1 and c.age < 5),
+    ):
+        with pytest.raises(MargraveError):
+            wrong()
+
+
+def test_a_killed_worker_is_a_fault_that_stays_charged_and_is_free_to_repeat(session, ledger, monkeypatch):
+    question = session["people"].count()
+    session._answerer.check()
+    process = session._answerer._process
+    asked = session._answerer._line
+
+    def killed(seconds):
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return asked(seconds)
+
+    monkeypatch.setattr(session._answerer, "_line", killed)
+    with pytest.raises(FaultError, match="stays charged") as caught:
+        question.release(eps=0.1)
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+    assert left(ledger) == pytest.approx(0.9)
+    monkeypatch.undo()
+    assert question.release(eps=0.1).value is not None
+    assert left(ledger) == pytest.approx(0.9)
+    verify(ledger)
+
+
+def test_a_worker_that_takes_too_long_is_given_up(session, monkeypatch):
+    monkeypatch.setattr("margrave.measure.questions.asking.GUARD", 0)
+    with pytest.raises(FaultError):
+        session["people"].count().release(eps=0.1)
+    monkeypatch.undo()
+    assert session["people"].count().release(eps=0.1).rows
+
+
+def test_a_store_that_is_gone_costs_nothing(session, ledger, tmp_path):
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="cannot be opened"):
+        session["people"].count().release(eps=0.1)
+    assert left(ledger) == 1
+
+
+def test_a_data_set_is_recoded_once_and_as_it_was_registered(ledger, tmp_path):
+    spec = DataSpec.load(SPEC)
+    with pytest.raises(RefusedError, match="open for questions already"):
+        open_data(spec, clinic(), ledger=ledger, dataset="clinic@2024", place=tmp_path / "again")
+    ledger.register("clinic@2025", spec.notion)
+    other = DataSpec.load(SPEC.replace("max_records = 5", "max_records = 6"))
+    with pytest.raises(RefusedError, match="records of a unit"):
+        open_data(other, clinic(), ledger=ledger, dataset="clinic@2025", place=tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    open_data(spec, clinic(50, 90), ledger=ledger, dataset="clinic@2025", place=tmp_path / "again")
+    with pytest.raises(UsageError, match="say which data set"):
+        Session.open(ledger, "ann")
+    with Session.open(ledger, "ann", "clinic@2025") as found:
+        assert set(found.datasets) == {"clinic@2024", "clinic@2025"}
+    verify(ledger)
+
+
+def test_the_canary_reaches_nothing(session, ledger):
+    """No id, and no raw value, is in an answer, a repr, the journal, or the JSON of a question."""
+    answer = session["people"].group_by(c.region).count().release(eps=0.1)
+    told = [repr(answer), answer._repr_html_(), repr(session), session._repr_html_(), repr(session["people"])]
+    told += [repr(session["people"].count().explain(eps=0.1)), session["people"].count().explain(eps=0.1)._repr_html_()]
+    told += [json.dumps(entry.body) for entry, _ in ledger.entries()]
+    told += [json.dumps(answer.question.to_json()), repr(session._answerer), repr(session["people"].count())]
+    assert not [text for text in told if CANARY in text]
+    assert "clinic@2024" in repr(session) and "<meter" in session._repr_html_()
+
+
+def test_an_account_that_does_not_exist_has_no_session(ledger):
+    with pytest.raises(UsageError, match="no account"):
+        Session.open(ledger, "eve")
+
+
+def test_the_question_is_the_same_in_whichever_order_its_declaration_is_written(session):
+    question = session["people"].count().priced(eps=0.1)
+    tables = SPEC.split("[tables.visits]")
+    head, people = tables[0].split("[tables.people]")
+    turned = DataSpec.load(f"{head}[tables.visits]{tables[1]}\n[tables.people]{people}")
+    assert PricedQuestion(turned, question.aggregate, question.budget).question == question.question
+    assert question.amount == Fraction(1, 10)
