@@ -19,7 +19,6 @@ import numpy as np
 
 from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Attribute, Domain, Margin
-from margrave.algebra.table import Table
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,9 @@ class Encoding(ABC):
     def counts(self, margin: Margin, held: Array) -> Array:
         """The counts of a measured margin, from those of its :meth:`source`."""
         source = self.source(margin)
-        return Table(self.encoded, self.margin(source), self.encode(source, held)).project(margin).counts
+        outside = tuple(axis for axis, name in enumerate(self.margin(source)) if name not in margin)
+        summed: Array = self.encode(source, held).sum(axis=outside)
+        return summed
 
 
 @dataclass(frozen=True)

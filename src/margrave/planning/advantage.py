@@ -13,7 +13,7 @@ from math import exp, expm1, inf, log, sqrt
 
 import numpy as np
 
-from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
+from margrave.budget.units import Budget
 from margrave.errors import UsageError
 
 _SLACK = 1 + 1e-12
@@ -38,13 +38,10 @@ def implied(cost: Budget, steps: int) -> tuple[Pair, ...]:
     """What a guarantee implies between data sets so many steps apart."""
     if steps < 1:
         raise UsageError(f"steps ({steps}) must be at least 1")
-    match cost:
-        case PureDP(epsilon):
-            return (Pair(float(epsilon) * steps * _SLACK, 0.0),)
-        case ApproxDP(epsilon, delta):
-            return (_chain(float(epsilon), float(delta), steps),)
-        case ZCDP(rho):
-            return tuple(_concentrated(float(rho) * steps * steps * _SLACK))
+    epsilon, rho, approx, delta = map(float, cost.parts)
+    if rho:
+        return tuple(_concentrated(rho * steps * steps * _SLACK))
+    return (_chain(approx, delta, steps) if delta else Pair(epsilon * steps * _SLACK, 0.0),)
 
 
 def _chain(epsilon: float, delta: float, steps: int) -> Pair:

@@ -88,7 +88,7 @@ Mechanism = Noisy | Selected | Tree
 
 
 def noise_said(noise: AnswerNoise) -> str:
-    return "discrete Laplace" if isinstance(noise, DiscreteLaplace) else "discrete Gaussian"
+    return "discrete Laplace" if noise.pure else "discrete Gaussian"
 
 
 def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours: Neighbours) -> Mechanism:

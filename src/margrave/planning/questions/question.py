@@ -71,7 +71,7 @@ class PricedQuestion:
 
     @property
     def cost(self) -> Budget:
-        return ZCDP(self.amount) if isinstance(self.budget, ZCDP) else PureDP(self.amount)
+        return self.budget.with_amount(self.amount)
 
     @property
     def notion(self) -> Notion:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from margrave.algebra.arrays import Floats
-from margrave.budget.units import ZCDP, ApproxDP, Budget
+from margrave.budget.units import Budget
 
 _EVENTS = 200
 """Thresholds that are tried on the first half."""
@@ -43,9 +43,9 @@ def clopper_pearson(hits: npt.ArrayLike, trials: int, error: float) -> tuple[Flo
 
 def loss_shown(stated: Budget, low: Floats, high: Floats) -> Floats:
     """The least loss, in the unit of the budget, with events of at least ``low`` here and at most ``high`` there."""
-    if isinstance(stated, ZCDP):
+    if stated.parts.rho:
         return _concentrated(low, high)
-    above = low - (float(stated.delta) if isinstance(stated, ApproxDP) else 0.0)
+    above = low - float(stated.delta)
     with np.errstate(divide="ignore", invalid="ignore"):
         shown = np.where(above > 0, np.log(np.maximum(above, 1e-300)) - np.log(high), -inf)
     return np.asarray(np.maximum(shown, 0.0))

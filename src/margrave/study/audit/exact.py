@@ -64,7 +64,7 @@ def probable_loss(plan: Plan, move: Move) -> float:
     for one, before, after in zip(plan.measurements, answers(plan, move.taken), answers(plan, move.put), strict=True):
         for step in np.ravel(after - before).tolist():
             if step:
-                total += _loss(one.noise, step, isinstance(plan.cost, ZCDP))
+                total += _loss(one.noise, step, not one.noise.pure)
     return total
 
 
