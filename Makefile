@@ -63,4 +63,12 @@ $(VENV)/.ready-run: pyproject.toml constraints.txt
 $(VENV)/.ready-test: $(VENV)/.ready-run
 	@echo "Installing what the tests need ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[test]'
+	@command -v chromium >/dev/null && command -v node >/dev/null || $(MAKE) --no-print-directory browser
 	@touch $@
+
+# The page for respondents is tested in a browser, and its encoder by node; without them those tests are skipped.
+.PHONY: browser
+browser:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium nodejs >/dev/null; \
+	else echo "The tests of the page need Chromium and node (Debian: apt-get install chromium nodejs)."; fi

@@ -286,6 +286,8 @@ def _refuse_join(planned: JoinPlan, data: Any, generator: Generator, progress: P
 
 def _collect(planned: LocalPlan, data: Any, generator: Generator, progress: Progress | None) -> Collected:
     """Nothing of a local collection is drawn here: its noise was drawn on the respondents' devices."""
+    if not generator.private:
+        raise UsageError("a local collection draws no noise: its reports have it already; leave the seed out")
     return collect(planned, data if isinstance(data, list | tuple) else [data], progress)
 
 

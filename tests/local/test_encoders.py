@@ -29,7 +29,8 @@ ENCODER = Path(__file__).parents[2] / "src" / "margrave" / "local" / "encoder.js
 DRIVER = Path(__file__).with_name("encode.js")
 TAPE = 600
 needs_node = pytest.mark.skipif(
-    NODE is None and "CI" not in os.environ, reason="node runs the page's encoder: install it, make node does"
+    NODE is None and "CI" not in os.environ,
+    reason="node runs the page's encoder: install it (Debian: apt-get install nodejs)",
 )
 
 

@@ -24,6 +24,7 @@ from margrave.cli import (
     join,
     keys,
     ledger,
+    local,
     plans,
     questions,
     risk,
@@ -82,6 +83,7 @@ app.add_typer(attack.app)
 app.add_typer(ledger.app)
 app.add_typer(questions.data)
 app.command()(questions.ask)
+app.add_typer(local.app)
 
 
 def program() -> NoReturn:

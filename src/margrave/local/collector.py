@@ -13,6 +13,7 @@ import numpy as np
 
 from margrave.crossing import Collected
 from margrave.errors import DataError, UsageError
+from margrave.local.kept import is_kept, read_kept
 from margrave.local.reports import TOKEN, question_digits, read_symbols
 from margrave.planning.local.plan import LocalPlan
 
@@ -100,9 +101,12 @@ def _other(line: bytes) -> str:
 
 
 def collect(plan: LocalPlan, sources: Iterable[str | Path], progress: Progress | None = None) -> Collected:
-    """The reports of files, of all files of folders, and of standard input (``-``)."""
+    """The reports of files, of all files of folders, and of standard input (``-``); or what was kept of them before."""
+    listed = list(sources)
+    if len(listed) == 1 and is_kept(Path(listed[0])):
+        return read_kept(plan, Path(listed[0]))
     collector = Collector(plan)
-    for number, source in enumerate(_files(sources)):
+    for number, source in enumerate(_files(listed)):
         with _opened(source) as handle:
             for lines in _lines(handle):
                 collector.add(lines)

@@ -148,7 +148,7 @@ def test_plans_are_checked_when_they_are_made():
 def test_the_guarantee_is_said_in_words():
     words = " ".join(make_local_plan(local_spec(2, 2, shuffler="the post office", size=10**6)).words())
     assert "no report is more than 3 times as likely" in words
-    assert "can become 75%" in words
+    assert "can become 75 %" in words
     assert "That she took part is not protected" in words
     assert "the post office" in words
     few = " ".join(make_local_plan(local_spec(2, 2, shuffler="the post office", size=500)).words())

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import UsageError
 from margrave.noise import Generator
 from margrave.noise.tape import Tape
@@ -29,8 +30,6 @@ from margrave.planning.local.mechanism import (
     Axes,
     Columns,
     Field,
-    Floats,
-    Integers,
     Mechanism,
     Symbol,
     chosen_many,

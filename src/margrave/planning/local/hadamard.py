@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.residual import centre
 from margrave.noise import Generator
 from margrave.noise.tape import Tape
 from margrave.planning.local.cells import CellMechanism, cell_numbers
-from margrave.planning.local.mechanism import Axes, Columns, Field, Floats, Integers, Symbol
+from margrave.planning.local.mechanism import Axes, Columns, Field, Symbol
 
 MOST = 512
 """Answers up to which it is weighed: its exact variance takes the square of their number."""

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.arrays import Flags, Floats, Integers
 from margrave.errors import UsageError
 from margrave.noise import Generator
 from margrave.noise.tape import Tape
@@ -27,9 +28,6 @@ from margrave.planning.local.odds import Odds
 Symbol = tuple[int, ...]
 Axes = tuple[int, ...]
 """Which attributes of a margin, by position."""
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Bits = NDArray[np.bool_]
 Columns = list[NDArray[Any]]
 """Many symbols, field by field: a row of whole numbers, or for a mask one row of bits for each report."""
 
@@ -155,14 +153,14 @@ def mask_of(bits: Collection[int]) -> int:
     return sum(1 << place for place in bits)
 
 
-def masked(values: Sequence[int], size: int) -> Bits:
+def masked(values: Sequence[int], size: int) -> Flags:
     """Masks as rows of bits."""
     width = (size + 7) // 8
     packed = np.frombuffer(b"".join(value.to_bytes(width, "little") for value in values), dtype=np.uint8)
     return np.unpackbits(packed.reshape(-1, width), axis=1, count=size, bitorder="little").astype(bool)
 
 
-def chosen_many(sizes: Integers, size: int, generator: Generator) -> Bits:
+def chosen_many(sizes: Integers, size: int, generator: Generator) -> Flags:
     """For each row a set of ``sizes[i]`` among ``size`` things, each such set being as likely as any other.
 
     The things of the smallest of 64-bit words, drawn again for rows where two words are equal.

@@ -15,17 +15,15 @@ from itertools import combinations
 from math import comb, prod
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure, maximal
 from margrave.errors import RefusedError
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.question import WEIGHTS, Question, candidates
 from margrave.spec.workload import Wanted
-
-Floats = NDArray[np.float64]
 
 MOST_RESIDUALS = 20_000
 _WIDER, _MOST_WIDER = 2, 3000

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.residual import centre
 from margrave.errors import UsageError
 from margrave.noise import Generator
@@ -28,8 +29,6 @@ from margrave.planning.local.mechanism import (
     Axes,
     Columns,
     Field,
-    Floats,
-    Integers,
     Mechanism,
     Symbol,
     chosen_many,

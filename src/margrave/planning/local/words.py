@@ -31,7 +31,7 @@ def guarantee_words(plan: LocalPlan) -> tuple[str, ...]:
         f"Every report satisfies pure differential privacy with ε = {float(plan.spec.epsilon):.4g} on the respondent's "
         "own device: nobody needs to be trusted, neither the collector nor whoever listens.",
         f"Whatever she answered, no report is more than {plan.odds} times as likely as under any other answer. A "
-        f"suspicion of 50 % about her answers can become {after:.0%}, and not more.",
+        f"suspicion of 50 % about her answers can become {100 * after:.0f} %, and not more.",
         "That she took part is not protected. Reports to several collections add up: two of the same kind have twice "
         "the ε.",
         "Her device draws which question she reports on, whatever her answers are, and makes one report; the answers "

@@ -6,7 +6,13 @@ from margrave.planning.local.plan import LocalPlan, make_local_plan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.local.target import plan_for
 from margrave.planning.ways.registry import SpecWay, register
-from margrave.spec.texts import formulas
+from margrave.spec import texts
+
+
+def formulas(plan: LocalPlan) -> tuple[str, ...]:
+    """Published texts that a spreadsheet would compute."""
+    return texts.formulas(plan.spec.domain)
+
 
 register(
     SpecWay(
@@ -16,7 +22,7 @@ register(
         load=LocalSpec.load,
         plan=make_local_plan,
         notion=lambda spec: LocalPlan.notion,
-        formulas=lambda plan: formulas(plan.spec.domain),
+        formulas=formulas,
         plan_for=plan_for,
         reached=lambda plan: f"Ask about {plan.spec.expected_size:,} people for this accuracy.",
     )

@@ -2,4 +2,5 @@
 
 from margrave.publish.release import Release as Release
 from margrave.publish.ways import graph as graph
+from margrave.publish.ways import local as local
 from margrave.publish.ways import release as release

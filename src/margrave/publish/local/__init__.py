@@ -1,0 +1,1 @@
+"""What is published of a local collection: a value, its bundle, and its report."""

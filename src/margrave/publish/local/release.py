@@ -1,0 +1,56 @@
+"""A local collection as users hold it: its tables, and its bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from margrave.crossing import Collected
+from margrave.files.content import Content
+from margrave.planning.local.plan import LocalPlan
+from margrave.publish.bundle.reading import Files, archived
+from margrave.publish.framed.bundle import read_framed, save
+from margrave.publish.local.answers import LocalAnswers
+from margrave.publish.local.framing import FRAMING
+from margrave.reconstruct.local import LocalFit, digest, publish_local
+
+if TYPE_CHECKING:
+    from margrave.publish.verification.signature import SigningKey
+
+
+class LocalRelease(LocalAnswers):
+    """A finished local collection. Nobody ever held anything confidential."""
+
+    @classmethod
+    def of(cls, plan: LocalPlan, collected: Collected, ledger: Mapping[str, Any] | None = None) -> LocalRelease:
+        """The release that follows from collected reports."""
+        fit = LocalFit.of(plan, collected)
+        fit.check()
+        return cls(plan, collected, publish_local(plan, fit, digest(collected)), ledger)
+
+    @classmethod
+    def read(cls, files: Files) -> LocalRelease:
+        """The release in the files of a bundle."""
+        found = read_framed(FRAMING, files)[1]
+        return cls(found.plan, found.collected, found.publication, found.ledger, found.bars)
+
+    @classmethod
+    def unpacked(cls, content: Content) -> LocalRelease:
+        """The release in an archive that a ledger keeps, which is what is saved of it."""
+        with archived(content) as files:
+            return replace(cls.read(files), stored=content)
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        sign: SigningKey | None = None,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> Path:
+        """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md).
+
+        ``sign``: a key, ``mg.SigningKey.load("collector.key")``, that tells readers who made it.
+        """
+        return save(FRAMING, self, path, stored=self.stored, sign=sign, progress=progress)

@@ -1,0 +1,102 @@
+"""A local collection: its bundle, how a ledger keeps it, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from margrave.crossing import Collected
+from margrave.files.content import Content
+from margrave.planning.asked import Sheet
+from margrave.planning.describe import name_of, number
+from margrave.planning.local.plan import LocalPlan
+from margrave.planning.ways.local import formulas
+from margrave.publish.bundle.drawn import arrays_of, bytes_of
+from margrave.publish.bundle.reading import Files
+from margrave.publish.framed.bundle import framed_archive, framed_report
+from margrave.publish.framed.verify import verify_framed
+from margrave.publish.local.framing import FRAMING
+from margrave.publish.local.release import LocalRelease
+from margrave.publish.verification.found import Verified
+from margrave.publish.way import Asking, BundleWay, Contents, Progress, ShownTable, register
+
+
+class LocalPack:
+    """The sums of the reports, and their bundle as one archive."""
+
+    def check(self, asked: LocalPlan) -> None:
+        """A collection of as many questions as there can be is kept."""
+
+    def keep(self, asked: LocalPlan, drawn: Collected) -> Content:
+        counts = np.array(drawn.counts, dtype=np.int64)
+        return b"".join(bytes_of(asked.question, (counts, *drawn.tallies)))
+
+    def kept(self, asked: LocalPlan, content: Content) -> Collected:
+        shapes = [one.mechanism.tally_shape for one in asked.questions]
+        found = arrays_of(asked.question, content, ((len(shapes),), *shapes))
+        counts = next(found).tolist()
+        return Collected(tuple(found), counts)
+
+    def write(self, asked: LocalPlan, drawn: Collected, charge: Mapping[str, Any]) -> tuple[Content, str]:
+        return framed_archive(FRAMING, LocalRelease.of(asked, drawn, charge))
+
+    def read(self, content: Content) -> LocalRelease:
+        return LocalRelease.unpacked(content)
+
+
+def verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
+    return verify_framed(FRAMING, files, progress, lambda out: formulas(out.plan))
+
+
+def contents(out: LocalRelease) -> Contents:
+    plan = out.plan
+    rows = []
+    for margin in plan.spec.margins:
+        errors, widths = out.error_bars(margin)
+        share = 100 / max(out.reports, 1)
+        rows.append(
+            (
+                name_of(margin),
+                str(out.domain.cells(margin)),
+                f"{number(share * float(np.sqrt((errors**2).mean())))} %",
+                f"±{number(share * float(widths.max()))} %",
+            )
+        )
+    headers = ("table", "cells", "error of a share", "95 % within, at most")
+    title = f"{plan.title or 'Local collection'}: {out.reports:,} reports, likelihood ratio at most {plan.odds}"
+    tables = [{"table": list(margin), "cells": out.domain.cells(margin)} for margin in plan.spec.margins]
+    said = {"guarantee": {"cost": plan.cost.as_dict(), "words": list(plan.words())}, "reports": out.reports}
+    example = name_of(plan.spec.margins[-1]).replace(", ", ",")
+    return Contents(title, (Sheet("Tables", headers, rows),), plan.words(), {**said, "tables": tables}, example)
+
+
+def tables_of(out: LocalRelease) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every wanted table."""
+    for margin in out.plan.spec.margins:
+        yield margin, out.table(*margin)
+
+
+def table(out: LocalRelease, asking: Asking) -> ShownTable:
+    frame = (out.noisy if asking.unbiased else out.table)(*asking.names, level=asking.level)
+    codebook = out.plan.spec.base.codebook
+    margin = out.domain.margin(asking.names)
+    labels = {name: frame[name].map(codebook[name].label) for name in margin}
+    title = " × ".join(codebook[name].title or name for name in margin) or "Total"
+    return ShownTable(margin, frame, title, frame.assign(**labels))
+
+
+register(
+    BundleWay(
+        name="local",
+        outcome=LocalRelease.of,
+        pack=LocalPack(),
+        read=LocalRelease.read,
+        report=lambda files: framed_report(FRAMING, files),
+        verify=verify,
+        contents=contents,
+        tables=tables_of,
+        table=table,
+    )
+)

@@ -1,0 +1,238 @@
+"""From the reports of a local collection to tables: unbiased estimates of residuals, and what is published of them.
+
+What the reports tell arrives here as every other measurement does, as estimates of residuals with known variances; so
+the same methods make them non-negative and whole. All errors are against the population that the respondents are a
+sample of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from math import prod
+
+import numpy as np
+
+from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.lattice import downward_closure, subsets
+from margrave.algebra.residual import decompose, margin_from
+from margrave.crossing import Collected
+from margrave.errors import RefusedError, UsageError
+from margrave.planning.limits import FULL_CELLS
+from margrave.planning.local.forecast import Precisions
+from margrave.planning.local.plan import LocalPlan
+from margrave.reconstruct.bars import Compared, Simulated, replicates, understated
+from margrave.reconstruct.estimates import Estimates, Progress
+from margrave.reconstruct.held import FullTable, Records
+from margrave.reconstruct.nonnegative.choice import nonnegative
+from margrave.reconstruct.normals import Normals
+from margrave.reconstruct.published import Published
+from margrave.reconstruct.records.variables import variables
+from margrave.reconstruct.records.zeros import zeros
+from margrave.reconstruct.whole import whole
+from margrave.spec.spec import possible_mask
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFit:
+    """The best unbiased estimate of every residual that the reports tell about, in shares of all respondents.
+
+    ``tables``: for each question of the plan what its reports tell, as shares; ``counts``: how many there are.
+    """
+
+    plan: LocalPlan
+    counts: tuple[int, ...]
+    tables: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, plan: LocalPlan, collected: Collected) -> LocalFit:
+        """The estimates from what was collected."""
+        if len(collected.counts) != len(plan.questions):
+            raise UsageError("what was collected is not of this plan: it has another number of questions")
+        tables = (
+            one.mechanism.shares(tally, count) if count else np.zeros(one.mechanism.shape)
+            for one, tally, count in zip(plan.questions, collected.tallies, collected.counts, strict=True)
+        )
+        return cls(plan, tuple(collected.counts), tuple(tables))
+
+    @property
+    def reports(self) -> int:
+        return sum(self.counts)
+
+    @cached_property
+    def precisions(self) -> Precisions:
+        """σ²_T of each residual with the reports at hand: at most, as for answers that are spread evenly."""
+        return Precisions(self.plan.questions, self.counts)
+
+    @cached_property
+    def residuals(self) -> dict[Margin, Floats]:
+        """Every residual that some report tells about, by inverse variance over the questions."""
+        sums: dict[Margin, Floats] = {}
+        for one, count, table in zip(self.plan.questions, self.counts, self.tables, strict=True):
+            if not count:
+                continue
+            axes = len(one.margin)
+            wanted = None if one.mechanism.whole else [tuple(range(axes))]
+            for chosen, part in decompose(table, axes, wanted=wanted).items():
+                below = tuple(one.margin[axis] for axis in chosen)
+                if below and one.mechanism.tells(chosen):
+                    sums[below] = sums.get(below, 0.0) + count / one.spread(below) * part
+        found = {below: total * self.precisions.variances[below] for below, total in sums.items()}
+        return {(): np.array(1.0), **found}
+
+    def check(self) -> None:
+        """Refuse where nobody reported on something that a wanted table needs."""
+        for margin in self.plan.spec.margins:
+            for below in subsets(self.plan.spec.encoding.margin(margin)):
+                if below not in self.residuals:
+                    raise RefusedError(
+                        f"{self.reports} reports are too few: none tells about {', '.join(below)}, which the table of "
+                        f"{', '.join(margin)} needs; collect more, or ask for less"
+                    )
+
+    def covers(self, margin: Margin) -> bool:
+        """Whether the reports tell about all attributes of a margin together."""
+        return all(below in self.residuals for below in subsets(self.plan.spec.encoding.margin(margin)))
+
+    def shares(self, margin: Margin) -> Floats:
+        """The unbiased table of a margin, in shares."""
+        encoding = self.plan.spec.encoding
+        return encoding.decode(margin, margin_from(encoding.encoded, encoding.margin(margin), self.residuals))
+
+    def variance(self, margin: Margin, shares: Floats) -> float:
+        """The variance of a cell's share, in the mean over the cells, for a population with these shares.
+
+        The second moment of the estimates is known, and the same for all populations; the variance is that less the
+        square of what they estimate, residual by residual.
+        """
+        encoding = self.plan.spec.encoding
+        domain, measured = encoding.encoded, encoding.margin(margin)
+        cells, total = domain.cells(measured), 0.0
+        for chosen, part in decompose(encoding.encode(margin, shares), len(measured)).items():
+            below = tuple(measured[axis] for axis in chosen)
+            if below:
+                freedom = prod(domain[name].size - 1 for name in below)
+                square = float((part**2).sum()) / self._told[below]
+                spread = max(self.precisions.variances[below] * freedom - square, 0.0)
+                total += spread * domain.cells(below) / cells / cells
+        return total
+
+    @cached_property
+    def _told(self) -> dict[Margin, int]:
+        """How many reports tell about each residual."""
+        found: dict[Margin, int] = {}
+        for one, count in zip(self.plan.questions, self.counts, strict=True):
+            for below in downward_closure([one.margin])[1:] if one.mechanism.whole else (one.margin,):
+                found[below] = found.get(below, 0) + count
+        return found
+
+    def estimates(self, domain: Domain) -> Estimates:
+        """The residuals within a domain in counts of respondents, whose number is known."""
+        size, inside = self.reports, set(domain.names)
+        values = {below: size * part for below, part in self.residuals.items() if inside.issuperset(below)}
+        variances = {below: size**2 * self.precisions.variances.get(below, 0.0) for below in values}
+        return Estimates(domain, values, variances)
+
+    def again(self, published: Published, normals: Normals) -> LocalFit:
+        """What as many reports would tell if the published table were the population, in large numbers."""
+        tables = []
+        for one, count in zip(self.plan.questions, self.counts, strict=True):
+            drawn = normals(one.mechanism.cells)
+            if set(one.margin) <= set(published.domain.names):
+                truth = published.margin(one.margin) / self.reports
+            else:
+                truth = np.full(one.mechanism.shape, 1 / one.mechanism.cells)
+            tables.append(one.mechanism.again(truth, max(count, 1), drawn))
+        return LocalFit(self.plan, self.counts, tuple(tables))
+
+
+def digest(collected: Collected) -> str:
+    """A text made of what was collected, from which everything random afterwards is seeded."""
+    return sha256(b"".join(one.tobytes() for one in collected.tallies)).hexdigest()
+
+
+def unbiased_only(plan: LocalPlan) -> str | None:
+    """Why the tables of a plan are published as they are, unbiased; None where they are made non-negative and whole."""
+    method = plan.spec.base.nonnegative
+    if method == "none":
+        return "the spec asks for the unbiased tables"
+    if method == "simple":
+        raise RefusedError("nonnegative = 'simple' is not possible: the number of reports is known; use 'auto'")
+    return None
+
+
+def publish_local(
+    plan: LocalPlan, fit: LocalFit, seed: str, progress: Progress | None = None, like: Published | None = None
+) -> Published | None:
+    """The published table by the method and rounding of the spec; None where tables are published unbiased."""
+    if unbiased_only(plan) is not None:
+        return None
+    spec = plan.spec.base
+    wanted = tuple(margin for margin in spec.margins if margin)
+    domain = spec.domain.restrict(spec.domain.margin(name for margin in wanted for name in margin))
+    estimates = fit.estimates(domain)
+    if spec.nonnegative == "records" or (spec.nonnegative == "auto" and domain.cells() > FULL_CELLS):
+        return _records(plan, estimates, wanted, seed, progress, like)
+    possible = possible_mask(spec, domain.names).reshape(domain.shape())
+    found = nonnegative(estimates, spec.nonnegative, wanted=wanted, possible=possible, progress=progress)
+    if spec.rounding == "none":
+        return Published(domain, FullTable(domain, found.table), found.method, "none", {}, found.notes)
+    rounded = whole(found.table, domain, wanted, spec.rounding, possible=possible)
+    held = FullTable(domain, rounded.table)
+    return Published(domain, held, found.method, spec.rounding, dict(rounded.changes), found.notes)
+
+
+def _records(
+    plan: LocalPlan,
+    estimates: Estimates,
+    wanted: Sequence[Margin],
+    seed: str,
+    progress: Progress | None,
+    like: Published | None,
+) -> Published:
+    from margrave.reconstruct.records.fit import fit_records
+
+    spec, domain = plan.spec.base, estimates.domain
+    found = variables(domain, spec.codebook)
+    fitted = fit_records(
+        estimates,
+        wanted,
+        found,
+        zeros(found, spec.structural_zeros, spec.domain),
+        seed=seed,
+        temperature=None if like is None else like.temperature,
+        keep=like is None,
+        progress=progress,
+    )
+    notes = (f"{len(fitted.codes)} records, fitted at temperature {fitted.temperature:.4g}", fitted.summary())
+    held = Records(domain, fitted.codes)
+    return Published(domain, held, "records", "controlled", {}, notes, fitted.temperature, fitted.misfits())
+
+
+def simulate_local(plan: LocalPlan, fit: LocalFit, published: Published, seed: str) -> Simulated | None:
+    """Published tables of simulated collections from a population that is the published table, for error bars."""
+    count = replicates(published)
+    if not count:
+        return None
+    normals = Normals(f"local error bars {seed}")
+    fits = [fit.again(published, normals) for _ in range(count)]
+    again = [publish_local(plan, one, seed, like=published) for one in fits]
+    tables = tuple(one for one in again if one is not None)
+    return Simulated(published, tables, understated(_compared(plan, fit, published, fits, tables)))
+
+
+def _compared(
+    plan: LocalPlan, fit: LocalFit, published: Published, fits: Sequence[LocalFit], again: Sequence[Published]
+) -> Iterator[Compared]:
+    for margin in plan.spec.told:
+        size, own = fit.reports, published.margin(margin)
+        yield Compared(
+            own.ravel().astype(np.float64),
+            size * fit.shares(margin).ravel(),
+            np.array([one.margin(margin).ravel() for one in again], dtype=np.float64),
+            np.array([size * one.shares(margin).ravel() for one in fits]),
+            size**2 * fit.variance(margin, own / size),
+        )

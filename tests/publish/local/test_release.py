@@ -1,0 +1,124 @@
+"""A local collection as a bundle: written, read, verified, shown; and no change goes unnoticed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from margrave import pipeline
+from margrave.errors import BundleError, UsageError, VerificationError
+from margrave.local.kept import kept_bytes
+from margrave.local.simulate import simulate, simulate_lines
+from margrave.noise import Generator
+from margrave.planning.local.plan import make_local_plan
+from margrave.publish.local.release import LocalRelease
+from margrave.publish.verification.verify import verify
+from margrave.publish.ways import load
+from tests.planning.local.shapes import local_spec
+
+
+def collected(plan, count=4000, seed=0):
+    generator = np.random.default_rng(seed)
+    codes = np.stack([generator.integers(0, size, count) ** 2 % size for size in plan.spec.domain.shape()], axis=1)
+    return codes, simulate(plan, codes, Generator.seeded(seed))
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make_local_plan(local_spec(2, 3, 1, size=4000))
+
+
+@pytest.fixture(scope="module")
+def out(plan):
+    return LocalRelease.of(plan, collected(plan)[1])
+
+
+@pytest.fixture(scope="module")
+def bundle(out, tmp_path_factory):
+    return out.save(tmp_path_factory.mktemp("local") / "out")
+
+
+def test_a_bundle_is_read_as_it_was_written(out, bundle):
+    again = load(bundle)
+    assert isinstance(again, LocalRelease)
+    assert again.plan == out.plan
+    assert again.collected.counts == list(out.collected.counts)
+    for margin in out.plan.spec.margins:
+        one, other = out.numbers(margin), again.numbers(margin)
+        for name in one:
+            np.testing.assert_allclose(one[name], other[name], atol=1e-6)
+    assert again.microdata().equals(out.microdata())
+
+
+def test_a_bundle_is_verified(bundle):
+    found = verify(bundle)
+    assert found.private
+    assert found.cost.as_dict() == {"epsilon": "1.0986122886681098"}
+    assert any("sums of 4,000 reports" in word for word in found.words)
+
+
+def test_tables_are_whole_agree_and_have_intervals(out):
+    frame = out.table("a", "b")
+    assert frame["count"].sum() == out.reports == len(out.microdata())
+    assert (frame["low"] <= frame["count"]).all()
+    assert (frame["count"] <= frame["high"]).all()
+    assert frame["share"].sum() == pytest.approx(1, abs=1e-5)
+    assert out.noisy("a", "b")["count"].sum() == pytest.approx(out.reports)
+    assert out.table("c")["std_error"].tolist() == [0]  # one value: everybody has it
+    with pytest.raises(UsageError, match="unknown attribute"):
+        out.table("nothing")
+
+
+def test_what_a_collection_does_not_tell_about_is_not_made_up(plan):
+    less = make_local_plan(local_spec(2, 3, tables=["a", "b"], epsilon=1))
+    release = LocalRelease.of(less, collected(less)[1])
+    if not release.fit.covers(("a", "b")):
+        with pytest.raises(UsageError, match="says nothing about a, b together"):
+            release.table("a", "b")
+
+
+@pytest.mark.parametrize("name", ["tallies.parquet", "cells.csv", "report.html", "release.json", "microdata.csv"])
+def test_a_changed_file_is_noticed(out, tmp_path, name):
+    folder = out.save(tmp_path / "out")
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content.replace(b"1", b"2", 1) if b"1" in content else content + b" ")
+    with pytest.raises((VerificationError, BundleError)):
+        verify(folder)
+
+
+def test_unbiased_tables_can_be_published_alone(plan, tmp_path):
+    spec = replace(plan.spec, base=replace(plan.spec.base, nonnegative="none"))
+    release = LocalRelease.of(make_local_plan(spec), collected(plan)[1])
+    assert release.publication is None
+    with pytest.raises(UsageError, match="no microdata"):
+        release.microdata()
+    path = release.save(tmp_path / "out.zip")
+    assert verify(path).tables >= 3
+    np.testing.assert_allclose(load(path).unbiased(("a", "b")), release.unbiased(("a", "b")))
+
+
+def test_the_guarantee_of_a_shuffler_is_that_of_the_reports_received(tmp_path):
+    plan = make_local_plan(local_spec(2, 2, shuffler="the post office", size=10**6))
+    release = LocalRelease.of(plan, collected(plan, 6000)[1])
+    said = plan.shuffled(6000).guarantee
+    assert release.shuffled.guarantee == said
+    assert said.epsilon > plan.shuffled(10**6).guarantee.epsilon
+    text = (release.save(tmp_path / "out") / "release.json").read_text(encoding="utf-8")
+    assert '"by": "the post office"' in text
+    assert verify(tmp_path / "out").private
+
+
+def test_the_pipeline_takes_reports_sums_and_nothing_seeded(plan, tmp_path):
+    codes, _ = collected(plan, 800)
+    lines = simulate_lines(plan, codes, Generator.seeded("lines"))
+    (tmp_path / "reports.txt").write_bytes(b"\n".join([*lines, b"nonsense"]))
+    out = pipeline.release(plan, tmp_path / "reports.txt")
+    assert (out.reports, out.collected.refused) == (800, {"malformed": 1})
+    (tmp_path / "kept.json").write_bytes(kept_bytes(plan, out.collected))
+    again = pipeline.release(plan.spec, tmp_path / "kept.json")
+    np.testing.assert_array_equal(again.published(("a", "b")), out.published(("a", "b")))
+    assert again.collected.refused == out.collected.refused
+    with pytest.raises(UsageError, match="draws no noise"):
+        pipeline.release(plan, tmp_path / "reports.txt", seed=1)
+    with pytest.raises(UsageError, match="no data is named"):
+        pipeline.release(plan)

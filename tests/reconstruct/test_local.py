@@ -1,0 +1,175 @@
+"""Tables from local reports: the forecast error is the measured error, for every mechanism, and intervals hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtri
+
+from margrave.crossing import Collected
+from margrave.errors import RefusedError, UsageError
+from margrave.local.simulate import simulate
+from margrave.noise import Generator
+from margrave.planning.local.cells import Response, Subset, Unary
+from margrave.planning.local.hadamard import Hadamard
+from margrave.planning.local.odds import Odds
+from margrave.planning.local.plan import LocalPlan, make_local_plan
+from margrave.planning.local.question import WEIGHTS, Question
+from margrave.planning.local.residuals import Modular, Signs
+from margrave.reconstruct.local import LocalFit, publish_local, simulate_local
+from margrave.reconstruct.normals import Normals
+from tests.planning.local.shapes import local_spec
+
+THREE = Odds(3, 1)
+
+
+def people(shares, count, generator):
+    """Respondents drawn from a population with these shares, a row of codes each."""
+    cells = generator.choice(shares.size, count, p=shares.ravel())
+    return np.stack(np.unravel_index(cells, shares.shape), axis=1)
+
+
+def skewed(shape, seed=0):
+    shares = np.random.default_rng(seed).dirichlet(np.full(int(np.prod(shape)), 0.8))
+    return shares.reshape(shape)
+
+
+def only(mechanism):
+    """A plan with one question alone."""
+    names = "abcdef"[: len(mechanism.shape)]
+    return LocalPlan(local_spec(*mechanism.shape, tables=[names]), (Question(tuple(names), mechanism, WEIGHTS),))
+
+
+CASES = [Response((5,), THREE), Subset((9,), THREE), Subset((3, 4), THREE), Unary((4,), THREE), Hadamard((2, 3), THREE)]
+CASES += [Hadamard((6,), THREE), Signs((2, 2, 2), THREE), Signs((3, 4), THREE)]
+CASES += [Modular((3, 3), THREE), Modular((5, 5), THREE)]
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=lambda one: f"{one.name}{one.shape}")
+def test_the_measured_error_of_repeated_collections_is_the_forecast_error(mechanism):
+    plan, truth, size, runs = only(mechanism), skewed(mechanism.shape), 400, 250
+    generator = np.random.default_rng(5)
+    below = plan.questions[0].margin
+    found = []
+    for run in range(runs):
+        codes = people(truth, size, generator)
+        fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(f"{mechanism} {run}")))
+        found.append(fit.residuals[below])
+    parts = LocalFit(plan, (size,), (truth,)).residuals[below]
+    errors = ((np.array(found) - parts) ** 2).reshape(runs, -1).sum(axis=1)
+    axes = tuple(range(len(mechanism.shape)))
+    freedom = np.prod([k - 1 for k in mechanism.shape])
+    wanted = (float(mechanism.spread(axes)) * freedom - (parts**2).sum()) / size
+    spread = errors.std() / np.sqrt(runs)
+    if isinstance(mechanism, Hadamard | Modular):  # stated for answers that are spread evenly, and near it for others
+        assert errors.mean() == pytest.approx(wanted, rel=0.15)
+    else:
+        assert abs(errors.mean() - wanted) < 4 * spread
+    assert abs(errors.mean() - 1.3 * wanted) > 2 * spread
+    assert abs(errors.mean() - wanted / 1.3) > 2 * spread
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=lambda one: f"{one.name}{one.shape}")
+def test_collections_simulated_in_large_numbers_have_the_covariance_of_real_ones(mechanism):
+    plan, truth, size, runs = only(mechanism), skewed(mechanism.shape, 3), 300, 300
+    generator, normals = np.random.default_rng(7), Normals("again")
+    real, again = [], []
+    for run in range(runs):
+        codes = people(truth, size, generator)
+        fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(f"real {mechanism} {run}")))
+        real.append(fit.residuals[plan.questions[0].margin].ravel())
+        told = mechanism.again(truth, size, normals(mechanism.cells))
+        again.append(LocalFit(plan, (size,), (told,)).residuals[plan.questions[0].margin].ravel())
+    one, other = (np.array(rows).var(axis=0) for rows in (real, again))
+    assert other.sum() == pytest.approx(one.sum(), rel=0.2)
+    np.testing.assert_allclose(np.mean(real, axis=0), np.mean(again, axis=0), atol=5 * np.sqrt(one.max() / runs))
+
+
+@pytest.mark.parametrize(("sizes", "epsilon"), [((2, 2, 2, 2), "1.0986122886681098"), ((3, 3, 2), 1), ((4, 5, 2), 3)])
+def test_the_forecast_of_a_whole_plan_is_what_repeated_collections_measure(sizes, epsilon):
+    size = 3000
+    plan = make_local_plan(local_spec(*sizes, epsilon=epsilon, size=size))
+    truth = np.full(sizes, 1 / np.prod(sizes))
+    generator = np.random.default_rng(11)
+    rows = {row.margin: row for row in plan.forecast}
+    population = {margin: [] for margin in rows}
+    respondents = {margin: [] for margin in rows}
+    for run in range(60):
+        codes = people(truth, size, generator)
+        fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(f"{sizes} {run}")))
+        for margin in rows:
+            axes = [plan.spec.domain.position(name) for name in margin]
+            shape = plan.spec.domain.shape(margin)
+            numbers = np.ravel_multi_index(tuple(codes[:, axes].T), shape)
+            own = np.bincount(numbers, minlength=int(np.prod(shape))) / size
+            told = fit.shares(margin).ravel()
+            respondents[margin].append(((told - own) ** 2).mean())
+            population[margin].append(((told - 1 / np.prod(shape)) ** 2).mean())
+    for measured, name in ((population, "population"), (respondents, "respondents")):
+        ratio = [np.sqrt(np.mean(measured[margin])) / getattr(row, name) for margin, row in rows.items()]
+        assert np.mean(ratio) == pytest.approx(1, abs=0.06)
+
+
+def test_intervals_of_unbiased_tables_hold_the_population_as_often_as_they_say():
+    plan, size = make_local_plan(local_spec(3, 2, 4, size=4000)), 4000
+    truth, generator, held = skewed((3, 2, 4), 1), np.random.default_rng(2), []
+    for run in range(150):
+        fit = LocalFit.of(plan, simulate(plan, people(truth, size, generator), Generator.seeded(f"cover {run}")))
+        for margin in plan.spec.margins:
+            axes = tuple(axis for axis, name in enumerate(plan.spec.domain.names) if name not in margin)
+            told, own = fit.shares(margin), truth.sum(axis=axes)
+            width = ndtri(0.975) * np.sqrt(fit.variance(margin, np.clip(told, 0, 1)))
+            held += (np.abs(told - own) <= width).ravel().tolist()
+    assert 0.93 < np.mean(held) < 0.97
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda sizes: max(sizes) > 1), st.integers(0, 999))
+@settings(max_examples=15, deadline=None)
+def test_on_any_domain_tables_agree_and_have_as_many_records_as_reports(sizes, seed):
+    plan = make_local_plan(local_spec(*sizes, epsilon=2, size=10**9))
+    codes = people(skewed(sizes, seed), 2000, np.random.default_rng(seed))
+    fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(seed)))
+    fit.check()
+    table = publish_local(plan, fit, "seed")
+    assert table.whole
+    for margin in plan.spec.margins:
+        assert table.margin(margin).sum() == 2000
+        assert fit.shares(margin).sum() == pytest.approx(1)
+        for name in margin:
+            rest = tuple(axis for axis, other in enumerate(margin) if other != name)
+            np.testing.assert_allclose(fit.shares(margin).sum(axis=rest), fit.shares((name,)), atol=1e-9)
+
+
+def test_error_bars_are_simulated_from_the_published_table():
+    plan = make_local_plan(local_spec(2, 3, size=5000))
+    codes = people(skewed((2, 3)), 5000, np.random.default_rng(4))
+    fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(4)))
+    table = publish_local(plan, fit, "seed")
+    found = simulate_local(plan, fit, table, "seed")
+    errors, widths = found.cell_errors(("a", "b"), 0.95)
+    assert found.factor >= 1
+    forecast = 5000 * {row.margin: row for row in plan.forecast_for(5000)}["a", "b"].population
+    assert 0.2 * forecast < errors.mean() < 2 * forecast
+    assert (widths > errors).all()
+
+
+def test_too_few_reports_are_refused_with_what_is_missing():
+    plan = make_local_plan(local_spec(2, 2, 2))
+    nothing = Collected(
+        tuple(np.zeros(one.mechanism.tally_shape, dtype=np.int64) for one in plan.questions), (0,) * len(plan.questions)
+    )
+    with pytest.raises(RefusedError, match="0 reports are too few"):
+        LocalFit.of(plan, nothing).check()
+    with pytest.raises(UsageError, match="another number of questions"):
+        LocalFit.of(plan, Collected((), ()))
+
+
+def test_a_method_that_changes_the_number_of_reports_is_refused():
+    plan = make_local_plan(local_spec(2, 2))
+    codes = np.zeros((500, 2), dtype=int)
+    fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(1)))
+    changed = replace(plan, spec=replace(plan.spec, base=replace(plan.spec.base, nonnegative="simple")))
+    with pytest.raises(RefusedError, match="simple"):
+        publish_local(changed, fit, "seed")
