@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ def canonical(value: Any) -> str:
     return _encoder.encode(value)
 
 
-quoted: Callable[[str], str] = _encoder.encode
-"""A text as a JSON string, in plain ASCII."""
+quoted: Callable[[str], str] = lru_cache(maxsize=1024)(_encoder.encode)
+"""A text as a JSON string, in plain ASCII. Names come again and again."""
 
 
 def digest(content: bytes) -> str:
