@@ -13,7 +13,7 @@ from margrave.noise import Generator
 from margrave.planning.local.plan import make_local_plan
 from margrave.publish.local.release import LocalRelease
 from margrave.publish.verification.verify import verify
-from margrave.publish.ways import load
+from margrave.publish.ways.registry import load
 from tests.planning.local.shapes import local_spec
 
 
