@@ -34,7 +34,7 @@ def test_what_is_no_toml_is_refused_as_before():
 
 
 def test_there_are_no_other_ways():
-    with pytest.raises(UsageError, match=r"no way of asking called 'guess': there are graph, join, local, release"):
+    with pytest.raises(UsageError, match=r"no way of asking called 'guess': there are graph, .*release"):
         spec_way("guess")
 
 
