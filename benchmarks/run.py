@@ -28,6 +28,7 @@ SCRIPTS: dict[str, list[str]] = {
     "plans.py": [],
     "wide.py": ["20 binary"],
     "noise.py": ["10000"],
+    "join.py": ["2000"],
 }
 """What is run, in this order, and the arguments of a quick run."""
 
