@@ -29,6 +29,7 @@ SCRIPTS: dict[str, list[str]] = {
     "wide.py": ["20 binary"],
     "noise.py": ["10000"],
     "join.py": ["2000"],
+    "questions.py": ["20000"],
 }
 """What is run, in this order, and the arguments of a quick run."""
 

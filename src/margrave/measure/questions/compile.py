@@ -165,18 +165,19 @@ def sought_sql(sought: Sought, widths: list[int]) -> tuple[str, int, int]:
     """
     compiler = RowsCompiler(widths)
     inner, width = compiler.sql(sought.rows.program)
+    used = test_sql(_needed(sought))
     keys = [*sought.keys, *(() if sought.grid_key is None else (sought.grid_key,))]
     groups = "".join(f", k{at}" for at in range(len(sought.keys)))
     named = "".join(f", {whole_sql(one)} AS k{at}" for at, one in enumerate(keys))
     parts = "".join(f", {whole_sql(one)} AS p{at}" for at, one in enumerate(sought.parts))
     every = "".join(f", k{at}" for at in range(len(keys)))
     sums = "".join(f", p{at}" for at in range(len(sought.parts)))
-    source = f"SELECT u{named}{parts} FROM ({inner}) AS r WHERE {test_sql(sought.used)}"
+    source = f"SELECT u{named}{parts} FROM ({inner}) AS r WHERE {used}"
     if sought.keep_rows is not None or sought.keep_per_group is not None:
         content = _list("r.", width)
         source = (
             f"SELECT r.u AS u{named}{parts}, hash(s{content}) AS h{content} "
-            f"FROM ({inner}) AS r JOIN units ON units.u = r.u WHERE {test_sql(sought.used)}"
+            f"FROM ({inner}) AS r JOIN units ON units.u = r.u WHERE {used}"
         )
         order = f"h{_list('', width)}"
         if sought.keep_rows is not None:
@@ -198,6 +199,18 @@ def sought_sql(sought: Sought, widths: list[int]) -> tuple[str, int, int]:
     if not keys:
         return f"SELECT {totals.removeprefix(', ')} FROM ({source}) AS r4", 0, len(sought.parts)
     return f"SELECT {head}{totals} FROM ({source}) AS r4 GROUP BY {head}", len(keys), len(sought.parts)
+
+
+def _needed(sought: Sought) -> Test:
+    """Which rows are used, as far as it must be said to the engine.
+
+    Where nothing is kept or clamped, sums leave out what is missing by themselves, groups whose key is missing are left
+    out afterwards, and a declared range holds all there is: tests that say so only mislead the engine's plans.
+    """
+    enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
+    if any(one is not None for one in enforced) or not isinstance(sought.used, Both):
+        return sought.used
+    return Both(tuple(test for test in sought.used.tests if isinstance(test, Member)))
 
 
 def _kept(source: str, unit: str, order: str, most: int) -> str:

@@ -59,10 +59,12 @@ class Engine:
             axes = [*sought.axes, *(() if sought.grid is None else (sought.grid,))]
             places = [{code: at for at, code in enumerate(axis.codes)} for axis in axes]
             for row in rows:
+                if None in row[:keys]:
+                    continue
                 at = 0
                 for place, code in zip(places, row[:keys], strict=True):
                     at = at * len(place) + place[code]
-                found[at] = [int(one) for one in row[keys:]]
+                found[at] = [0 if one is None else int(one) for one in row[keys:]]
         return found.reshape(sought.cells, sought.grid_size, parts)
 
 
