@@ -10,7 +10,7 @@ from margrave.algebra.query import spread
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.planner import _choose, make_plan
-from margrave.planning.strategies import norm, residual_query, unit_variance
+from margrave.planning.strategies.demand import norm, residual_query, unit_variance
 from margrave.planning.target import Target, plan_for, sweep
 from margrave.spec.workload import Wanted
 from tests.shapes import spec_of

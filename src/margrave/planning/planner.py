@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,10 +13,10 @@ from margrave.budget.accountant import rounded_down
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from margrave.planning import strategies, wide
 from margrave.planning.checks import check_overflow, check_spec
 from margrave.planning.plan import Plan, known_margins, protection_of
-from margrave.planning.strategies import Demand, Shares
+from margrave.planning.strategies.demand import Demand, Shares
+from margrave.planning.strategies.every import strategy_named
 from margrave.planning.wide import check_wide, is_wide_workload
 from margrave.spec.choices import Strategy
 from margrave.spec.spec import Spec
@@ -24,22 +24,6 @@ from margrave.spec.spec import Spec
 _FEW_TABLES = 100
 _SMALL_BASE = 1 << 20
 """The most cells of a base table that is tried beside the search."""
-
-_NAMED: dict[str, Callable[[Demand], Shares]] = {
-    "residual": strategies.residual,
-    "fourier": strategies.fourier,
-    "efron-stein": strategies.efron_stein,
-    "margins": strategies.margins,
-    "base": strategies.base,
-    "search": strategies.search,
-}
-
-_WIDE: dict[str, Callable[[Demand], Shares]] = {
-    "search": wide.search,
-    "margins": wide.margins,
-    "base": strategies.base,
-}
-"""The strategies that list no margins, for tables that have too many."""
 
 
 def make_plan(spec: Spec) -> Plan:
@@ -102,7 +86,8 @@ def _base_cells(spec: Spec) -> int:
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     encoding: Encoding = Plain(spec.domain)
-    if name == "fourier" and any(attribute.size > 2 for attribute in spec.domain):
+    strategy = strategy_named(name)
+    if strategy.binary and any(attribute.size > 2 for attribute in spec.domain):
         encoding = BinaryEncoding(spec.domain)
     wanted: dict[Margin, float] = {}
     for table in spec.workload:
@@ -111,8 +96,9 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     problem = Demand(encoding.encoded, wanted, spec.objective, gaussian, known_margins(spec, wanted, encoding))
     if not problem.is_open:
         raise RefusedError("no wanted table says anything that is protected: this needs no private release")
-    named = _WIDE if is_wide_workload(spec) else _NAMED
-    return Choice(name, problem, named[name](problem), encoding)
+    share = strategy.wide if is_wide_workload(spec) else strategy.share
+    assert share is not None, "check_wide refuses strategies that list margins"
+    return Choice(name, problem, share(problem), encoding)
 
 
 def _rating(spec: Spec, choice: Choice) -> float:

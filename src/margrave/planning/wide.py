@@ -26,12 +26,12 @@ from margrave.algebra.encoding import Plain
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import Query
 from margrave.errors import RefusedError
-from margrave.planning import strategies
 from margrave.planning.limits import ALL_WIDE_CELLS, FEW_ATTRIBUTES, LISTED_ATTRIBUTES, WIDE_CELLS, listable
 from margrave.planning.search.model import Candidate, Goal
 from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish, residual_slopes, smooth
-from margrave.planning.strategies import Demand, Shares
+from margrave.planning.strategies.demand import Demand, Shares, unit_variance
+from margrave.planning.strategies.registry import strategy_named
 from margrave.spec.spec import Spec
 
 _ROUNDS = 300
@@ -210,7 +210,7 @@ Part = tuple[Demand, Shares, float]
 
 
 def _small(problem: Demand) -> Part:
-    shares = strategies.residual(problem) if problem.gaussian else strategies.search(problem)
+    shares = strategy_named("residual" if problem.gaussian else "search").share(problem)
     return problem, shares, reached(problem, shares)
 
 
@@ -253,7 +253,7 @@ def reached(problem: Demand, shares: Shares) -> float:
     for query, share in shares.items():
         for below in query.covered():
             if below in precision:
-                precision[below] += (share / total) ** power / strategies.unit_variance(problem, query, below)
+                precision[below] += (share / total) ** power / unit_variance(problem, query, below)
     risks = [
         weight
         * sum(problem.coefficient(margin, below) / precision[below] for below in subsets(margin) if below in precision)
