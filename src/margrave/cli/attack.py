@@ -161,6 +161,14 @@ def composition(
     _run("composition", epsilon, runs, seed, to, as_json, None)
 
 
+@app.command()
+def classical(
+    epsilon: Epsilon = "1", runs: Runs = 0, seed: Seed = "attack", to: Picture = None, as_json: AsJson = False
+) -> None:
+    """Get past eight classical protections."""
+    _run("classical", epsilon, runs, seed, to, as_json, None)
+
+
 @app.command("k-anonymity")
 def k_anonymity(
     epsilon: Epsilon = "1",

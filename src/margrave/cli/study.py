@@ -1,4 +1,4 @@
-"""``margrave reproduce``: a published study run again."""
+"""``margrave reproduce``: published studies run again, and one that was left empty."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from margrave.cli.arguments import AsJson
-from margrave.cli.terminal import notice, print_json, print_table, progress
+from margrave.cli.terminal import notice, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from margrave.study.yang2012.summary import Summary
 
 
 def reproduce(
-    study: Annotated[str, typer.Argument(help="The study: yang2012.", show_default=False)],
+    study: Annotated[str, typer.Argument(help="The study: yang2012, cuboids, generalisation.", show_default=False)],
     quick: Annotated[bool, typer.Option("--quick", help="Few values of ε and few runs: a minute.")] = False,
     fine: Annotated[bool, typer.Option("--fine", help="All 201 values of ε of the paper: hours.")] = False,
     to: Annotated[
         Path | None, typer.Option("--out", help="The folder of the results; by default the study's name.")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Repetitions at each ε: by default 50, with --quick 3.", show_default=False)
+        int | None, typer.Option(help="Repetitions; of yang2012 50 by default.", show_default=False)
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.", show_default=False)] = None,
     as_json: AsJson = False,
@@ -33,8 +33,14 @@ def reproduce(
     from margrave.study.yang2012.journal import FEW, FINE, GRID, Settings
     from margrave.study.yang2012.reproduce import reproduce as run
 
+    if study in _SHORT:
+        if quick or fine or jobs is not None:
+            raise UsageError(f"{study} takes --runs, and is done in a minute: leave the other options out")
+        _SHORT[study](to or Path(study), runs, as_json)
+        return
     if study != "yang2012":
-        raise UsageError(f"unknown study {study!r}{suggest(study, ('yang2012',))}; there is yang2012")
+        known = ("yang2012", *_SHORT)
+        raise UsageError(f"unknown study {study!r}{suggest(study, known)}; there are {', '.join(known)}")
     if quick and fine:
         raise UsageError("give --quick or --fine, not both")
     settings = Settings(FEW if quick else FINE if fine else GRID, (3 if quick else 50) if runs is None else runs)
@@ -47,6 +53,66 @@ def reproduce(
         return
     _show(summary)
     notice(f"The page with all figures: {folder / 'index.html'}")
+
+
+def _cuboids(folder: Path, runs: int | None, as_json: bool) -> None:
+    """Price and variance of exact cuboids, with the figure in a new folder."""
+    from dataclasses import asdict
+
+    from margrave.planning.describe import number
+    from margrave.study.cuboids import RUNS, reading, reproduce
+
+    with progress("Running"):
+        rows = reproduce(folder, runs=RUNS if runs is None else runs)
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    else:
+        for table in dict.fromkeys(row.table for row in rows):
+            print_table(
+                ("exact cuboids", "overlap", "S", "before", "after", "measured", "of no facts", "planned RMSE"),
+                [
+                    (
+                        *(row.name, str(row.overlap), str(row.price)),
+                        *(number(one) for one in (row.before, row.after, row.measured, row.worth)),
+                        "refused" if row.planned is None else number(row.planned),
+                    )
+                    for row in rows
+                    if row.table == table
+                ],
+                f"{table}: variance of a cell of the base table at ε = 1",
+            )
+        say(reading(rows))
+    notice(f"The figure and the numbers: {folder}")
+
+
+def _generalisation(folder: Path, runs: int | None, as_json: bool) -> None:
+    """Overfitting of a model that is chosen on exact and on private tables. Writes nothing."""
+    from dataclasses import asdict
+
+    from margrave.study.generalisation import reading, study
+
+    with progress("Running"):
+        rows = study(10 if runs is None else runs, "generalisation")
+    if as_json:
+        plain = [asdict(row) | {"epsilon": row.epsilon and float(row.epsilon), "gap": row.gap} for row in rows]
+        print_json(plain)
+        return
+    print_table(
+        ("tables", "own records", "fresh records", "gap", "gap at most", "true ones chosen"),
+        [
+            (
+                "exact" if row.epsilon is None else f"ε = {float(row.epsilon):g}",
+                *(f"{100 * one:.1f} %" for one in (row.own, row.fresh, row.gap, row.most)),
+                f"{row.true:.1f}",
+            )
+            for row in rows
+        ],
+        "How often the vote is right, about the records it was chosen on and about fresh ones",
+    )
+    say(reading(rows))
+
+
+_SHORT = {"cuboids": _cuboids, "generalisation": _generalisation}
 
 
 def _show(summary: Summary) -> None:

@@ -176,7 +176,7 @@ def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run:
     for ways in WAYS:
         exact, only = _exact(block, truth, likely, ways)
         guesses = [exact, _wrong(block, truth, ways, terms.epsilon, generator)]
-        guesses.append(_margrave(block, ways, terms.epsilon, f"{terms.seed} block {run} {ways}"))
+        guesses.append(margrave_table(block, ways, terms.epsilon, f"{terms.seed} block {run} {ways}"))
         told.append([secrets_told(truth, guess, likely, axis) for guess in guesses])
         records.append([overlap(truth, guess) for guess in guesses])
         unique.append(only)
@@ -202,7 +202,8 @@ def _wrong(block: Subject, truth: Integers, ways: int, epsilon: Fraction, genera
     return nearest(matrix, answers + laplace(1 / epsilon, len(answers), generator), len(block))
 
 
-def _margrave(block: Subject, ways: int, epsilon: Fraction, seed: str) -> Floats:
+def margrave_table(block: Subject, ways: int, epsilon: Fraction, seed: str) -> Floats:
+    """What a release of all tables of so many attributes publishes: a whole table."""
     plan = block.plan(tables_up_to(block.domain, ways), epsilon, strategy="residual")
     return np.asarray(block.released(plan, seed).published(block.domain.names), dtype=np.float64)
 

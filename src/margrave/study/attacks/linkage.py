@@ -149,7 +149,7 @@ def _row(chosen: Town, width: int, terms: Terms, generator: Generator) -> Row:
     exact = named(known, known, chosen.secret, values)
     place = np.ravel_multi_index(tuple(known.T), part.domain.shape()[:-1])
     wrong = _noisy(part, terms.epsilon, generator).reshape(-1, values)[place].argmax(axis=1)
-    records = _microdata(part, terms.epsilon, f"{terms.seed} linkage {width}")
+    records = microdata(part, terms.epsilon, f"{terms.seed} linkage {width}")
     ours = named(known, records[:, :-1], records[:, -1], values)
     best = np.minimum(chosen.likely.max(axis=1), 1 - 1e-9)
     bound = float(np.mean([guessed(PureDP(terms.epsilon), 2, float(one)) for one in best]))
@@ -165,7 +165,7 @@ def _noisy(part: Subject, epsilon: Fraction, generator: Generator) -> Floats:
     return np.asarray(truth + np.asarray(total).reshape(truth.shape) / MONTHS)
 
 
-def _microdata(part: Subject, epsilon: Fraction, seed: str) -> Integers:
+def microdata(part: Subject, epsilon: Fraction, seed: str) -> Integers:
     """Synthetic records of a release: each quasi-identifier with the secret."""
     names = part.domain.names
     out = part.released(part.plan([(name, names[-1]) for name in names[:-1]], epsilon, strategy="residual"), seed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from margrave.errors import UsageError, suggest
 from margrave.study.attacks.averaging import averaging_attack
 from margrave.study.attacks.blocks import reconstruction_tables
+from margrave.study.attacks.classical import classical
 from margrave.study.attacks.composition import composition
 from margrave.study.attacks.counts import reconstruction
 from margrave.study.attacks.curse import curse
@@ -42,6 +43,7 @@ _ALL = (
     Kind("membership", "Find who is in a case group. From published frequencies.", membership),
     Kind("averaging", "Average counts whose sums are public.", averaging_attack),
     Kind("composition", "Ask much, and cleverly, of three accountants.", composition),
+    Kind("classical", "Get past eight classical protections.", classical),
     Kind("k-anonymity", "See what k-anonymity leaves. As attributes grow.", curse, True),
 )
 ATTACKS = {kind.name: kind for kind in _ALL}
