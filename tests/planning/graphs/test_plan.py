@@ -137,3 +137,11 @@ def test_words_name_the_facts_and_what_is_not_protected():
 def test_blocks_without_a_pair_are_no_blocks():
     assert blocks_of(graph_spec("xyy"))[0] == ((0, 1), (1, 1))
     assert blocks_of(graph_spec("xyy", directed=True))[0] == ((0, 1), (1, 0), (1, 1))
+
+
+def test_more_groups_than_can_be_made_to_agree_are_refused_before_anything_is_spent():
+    names = [chr(0x4E00 + number) for number in range(500)]
+    many = graph_spec("".join(names), known={"degree": (0,)}, edges=Fraction(0))
+    with pytest.raises(RefusedError, match="declare fewer groups"):
+        make_graph_plan(many)
+    assert make_graph_plan(graph_spec("".join(names), edges=Fraction(0))).sensitivity == 1

@@ -165,6 +165,16 @@ def test_a_contradiction_in_the_manifest_is_found(friends, folder, reseal, chang
         verify(folder)
 
 
+def test_a_graph_that_is_too_large_to_be_one_is_refused(friends, folder, reseal):
+    def swollen(said):
+        names = [f"v{number}" for number in range(4000)]
+        said["spec"]["graph"].update(nodes=names, groups=["all"], group_of=[0] * len(names), degrees=[])
+
+    reseal(folder, swollen)
+    with pytest.raises(VerificationError, match="contradicts itself: a graph of 4000 nodes has"):
+        verify(folder)
+
+
 def test_a_changed_report_a_missing_and_a_foreign_file_are_found(friends, folder, reseal):
     page = folder / "report.html"
     page.write_text(page.read_text(encoding="utf-8").replace("Friends", "Enemies"), encoding="utf-8")

@@ -25,6 +25,8 @@ from margrave.planning.graphs.written import events_json, facts_json, graph_noti
 
 MOST_PAIRS = 60_000
 """Pairs of nodes up to which the nearest graph is computed."""
+MOST_SUMS = 1 << 25
+"""Groups times blocks up to which block tables are made to agree with public degrees, by one dense matrix."""
 
 _LITTLE = 0.75
 """Below this probability of a right answer, single edges are hardly worth their share of the budget."""
@@ -196,13 +198,24 @@ def make_graph_plan(spec: GraphSpec) -> GraphPlan:
             f"the public degrees alone determine every graph of {len(spec.nodes)} nodes: nothing is left to protect "
             "or to release"
         )
+    check_size(spec)
+    blocks = _noise(spec, 1 - spec.edges, steps, block_squares(steps))
+    return GraphPlan(spec, steps, blocks, _noise(spec, spec.edges, steps, steps) if spec.edges else None)
+
+
+def check_size(spec: GraphSpec) -> None:
+    """Refuse what could be measured and then not be published."""
     if spec.edges and pair_count(spec) > MOST_PAIRS:
         raise RefusedError(
             f"a graph of {len(spec.nodes)} nodes has {pair_count(spec):,} pairs, and the nearest simple graph is "
             f"computed for up to {MOST_PAIRS:,}: ask for the block table alone, with release.edges = 0"
         )
-    blocks = _noise(spec, 1 - spec.edges, steps, block_squares(steps))
-    return GraphPlan(spec, steps, blocks, _noise(spec, spec.edges, steps, steps) if spec.edges else None)
+    blocks, groups = len(blocks_of(spec)[0]), len(spec.nodes.groups)
+    if len(spec.known) * groups * blocks > MOST_SUMS:
+        raise RefusedError(
+            f"{groups:,} groups with public degrees and {blocks:,} blocks are more than block tables can be made to "
+            "agree with: declare fewer groups, or no public degrees"
+        )
 
 
 def _noise(spec: GraphSpec, share: Fraction, l1: int, l2_squared: int) -> GraphNoise:

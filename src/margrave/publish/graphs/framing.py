@@ -9,7 +9,7 @@ import numpy as np
 
 from margrave.crossing import MeasuredGraph
 from margrave.errors import BundleError, MargraveError, VerificationError
-from margrave.planning.graphs.plan import GraphPlan, sensitivity
+from margrave.planning.graphs.plan import GraphPlan, check_size, sensitivity
 from margrave.planning.graphs.shape import blocks_of, pair_count, pairs_of
 from margrave.planning.graphs.written import spec_from_json, spec_json
 from margrave.planning.written import noise_from_json
@@ -94,6 +94,7 @@ def rebuilt(frame: Frame, read: Read) -> GraphAnswers:
 
 def _plan(said: Mapping[str, Any]) -> GraphPlan:
     spec = spec_from_json(said["spec"])
+    check_size(spec)
     noises = [noise_from_json(one["noise"]) for one in said["events"]]
     if len(noises) != (2 if spec.edges else 1):
         raise BundleError("release.json lists other events than its spec asks for")
