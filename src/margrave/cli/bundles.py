@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from margrave.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from margrave.publish.verification.found import Verified
     from margrave.publish.way import Contents
 
 _NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and who knows it can take the noise away."
@@ -90,29 +91,36 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compute a release again from its measurements. Exit code 4 names the first difference."""
-    from margrave.planning.guarantee import approximate
     from margrave.publish.verification.signature import PublicKey
     from margrave.publish.verification.verify import verify as check
 
     wanted = None if key is None else PublicKey.load(key)
     with progress("Verifying") as update:
         found = check(out, update, bars=bars, key=wanted)
-    signer = None if found.signer is None else found.signer.fingerprint
     if as_json:
-        print_json(
-            {
-                "verified": True,
-                "private": found.private,
-                "files": found.files,
-                "tables": found.tables,
-                "margins": found.margins,
-                "cost": found.cost.as_dict(),
-                "not_checked": [{"part": one.part, "reason": one.reason} for one in found.not_checked],
-                "signed_by": signer,
-                "signer_known": key is not None,
-            }
-        )
-        return
+        print_json(_verified_json(found, key is not None))
+    else:
+        _say_verified(found, key is not None)
+
+
+def _verified_json(found: Verified, known: bool) -> dict[str, Any]:
+    return {
+        "verified": True,
+        "private": found.private,
+        "files": found.files,
+        "tables": found.tables,
+        "margins": found.margins,
+        "cost": found.cost.as_dict(),
+        "not_checked": [{"part": one.part, "reason": one.reason} for one in found.not_checked],
+        "signed_by": None if found.signer is None else found.signer.fingerprint,
+        "signer_known": known,
+    }
+
+
+def _say_verified(found: Verified, known: bool) -> None:
+    """What was found to be in order, in sentences; ``known``: whether the key of the signature was named."""
+    from margrave.planning.guarantee import approximate
+
     say(f"{found.files} files are as they were written.")
     for sentence in found.words:
         say(sentence)
@@ -122,9 +130,9 @@ def verify(
     say(f"As they follow from the release: {', '.join(names[part] for part in found.parts if part not in left)}.")
     for one in found.not_checked:
         say(str(one))
-    if signer is not None:
-        known = "which is the one you named" if key is not None else "of which you must know whose it is: see --key"
-        say(f"Signed by the key {signer}, {known}.")
+    if found.signer is not None:
+        whose = "which is the one you named" if known else "of which you must know whose it is: see --key"
+        say(f"Signed by the key {found.signer.fingerprint}, {whose}.")
     warn_of_formulas(found.formulas)
     if not found.private:
         notice(_NOT_PRIVATE)

@@ -72,15 +72,21 @@ def release(
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
-    way = bundle_way(out.plan.way)
-    way.finish(out, Terminal())
-    if to is not None:
-        with progress("Writing") as update:
-            out.save(to, sign=key, progress=update)
-        warn_of_formulas(spec_way(out.plan.way).formulas(out.plan))
-        notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
+    bundle_way(out.plan.way).finish(out, Terminal())
+    if to is None:
+        _print_tables(out, as_json)
         return
-    tables = list(way.tables(out))
+    with progress("Writing") as update:
+        out.save(to, sign=key, progress=update)
+    warn_of_formulas(spec_way(out.plan.way).formulas(out.plan))
+    notice(f"Written to {to}. Look at it with 'margrave show {to}', check it with 'margrave verify {to}'.")
+
+
+def _print_tables(out: Any, as_json: bool) -> None:
+    """All that is published, table by table."""
+    from margrave.publish.ways.registry import bundle_way
+
+    tables = bundle_way(out.plan.way).tables(out)
     if as_json:
         print_json({"private": out.private, "tables": [_frame_json(frame, names) for names, frame in tables]})
         return
