@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.records import Account, DataSet, Members, Pool, Question, RequestRecord
 from margrave.ledger.values import DataSetName, check_account_name
-from margrave.ledger.view import View
+
+if TYPE_CHECKING:
+    from margrave.ledger.view import View
 
 
 def requests(view: View, dataset: str, question: str) -> list[RequestRecord]:

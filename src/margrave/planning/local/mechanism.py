@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Flags, Floats, Integers
 from margrave.errors import UsageError
-from margrave.noise import Generator
 from margrave.noise.tape import Tape
 from margrave.planning.local.odds import Odds
+
+if TYPE_CHECKING:
+    from margrave.noise import Generator
 
 Symbol = tuple[int, ...]
 Axes = tuple[int, ...]

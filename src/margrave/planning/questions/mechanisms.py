@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isqrt, log
+from typing import TYPE_CHECKING
 
 from margrave.budget.events import price
 from margrave.budget.units import ZCDP, PureDP, exact_text
@@ -16,8 +17,10 @@ from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
 from margrave.planning.questions.price import Move, Neighbours, added_rows
-from margrave.planning.questions.sought import Sought
 from margrave.planning.written import noise_json
+
+if TYPE_CHECKING:
+    from margrave.planning.questions.sought import Sought
 
 FEW_QUANTILES = 4
 """Up to so many quantiles are selected one by one; more come from one tree of counts."""

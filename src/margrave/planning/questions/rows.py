@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError, UsageError, suggest
-from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of
 from margrave.planning.questions.language.relations import (
     Distinct,
@@ -42,6 +42,9 @@ from margrave.planning.questions.programs import (
     Test,
     Whole,
 )
+
+if TYPE_CHECKING:
+    from margrave.planning.questions.data_spec import DataSpec
 
 MOST_UNIT_ROWS = 1 << 20
 """Rows that one unit may have after joins. What a question may take follows from it before anything is reserved."""
