@@ -18,7 +18,6 @@ from warnings import warn
 from margrave.algebra.domain import Margin
 from margrave.crossing import Collected, ExactTables, Measured, Members
 from margrave.errors import DataError, RefusedError, UsageError
-from margrave.ledger.ledger import Ledger
 from margrave.ledger.values import DataSetName
 from margrave.local.collector import STANDARD_INPUT, collect
 from margrave.measure import run
@@ -50,6 +49,7 @@ from margrave.reconstruct.published import publishable
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from margrave.ledger.ledger import Ledger
     from margrave.publish.graphs.release import GraphRelease
     from margrave.publish.release import Release
 

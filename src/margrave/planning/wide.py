@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from margrave.planning.search.search import search_laplace
 from margrave.planning.search.shares import polish, residual_slopes, smooth
 from margrave.planning.strategies.demand import Demand, Shares, unit_variance
 from margrave.planning.strategies.registry import strategy_named
-from margrave.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from margrave.spec.spec import Spec
 
 _ROUNDS = 300
 _POWERS = (2.0, 8.0, 32.0, 128.0)

@@ -18,13 +18,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb, prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import UsageError
-from margrave.noise import Generator
 from margrave.noise.tape import Tape
 from margrave.planning.local.mechanism import (
     Axes,
@@ -35,6 +34,9 @@ from margrave.planning.local.mechanism import (
     chosen_many,
     mask_of,
 )
+
+if TYPE_CHECKING:
+    from margrave.noise import Generator
 
 _EXACT = 2048
 """Answers up to which simulated reports have the exact covariance, a matrix of that size."""

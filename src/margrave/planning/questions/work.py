@@ -7,11 +7,14 @@ says nothing. Ten times the class is the guard against faults.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.programs import Combine, Filter, Match, Once, Project, Reduce, RowsProgram, Scan
-from margrave.planning.questions.sought import Sought
+
+if TYPE_CHECKING:
+    from margrave.planning.questions.sought import Sought
 
 MOST_STEPS = 20_000
 """Steps of one question's programs, all of which the engine plans."""
