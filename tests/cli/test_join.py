@@ -1,11 +1,17 @@
 """``margrave join``: two institutions in processes of their own, from keys to the same bundle, and what goes wrong."""
 
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+
 import pytest
 from typer.testing import CliRunner
 
 from margrave.cli.app import app
 from margrave.publish.verification.signature import SigningKey
 from tests.cli.typed import inside, run
+from tests.join.certificates import Authority
 from tests.join.conftest import server as server
 from tests.join.parties import KEYS, QUICK, frame, text
 
@@ -71,6 +77,38 @@ def test_two_processes_with_two_ledgers_end_with_the_same_bundle(place, server):
     assert "the offer follows from the data and the secrets" in said
 
 
+@contextmanager
+def listening(inbox, tls):
+    """A mailbox in a process of its own."""
+    command = [sys.executable, "-m", "margrave", "join", "listen", "join.toml", "--at", "127.0.0.1:0"]
+    command += ["--inbox", inbox, "--tls", tls]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield re.search(r"https://127.0.0.1:\d+", process.stderr.readline())[0]
+        finally:
+            process.kill()
+
+
+def test_messages_go_over_https_between_processes(place):
+    ledgers("a.db", "b.db")
+    authority = Authority()
+    for name in ("hospital", "airline"):
+        authority.folder(place / f"tls-{name}")
+    with listening("in-hospital", "tls-hospital") as here, listening("in-airline", "tls-airline") as there:
+        outward, back = ["--peer", there, "--tls", "tls-hospital"], ["--peer", here, "--tls", "tls-airline"]
+        said = inside("join", "offer", "join.toml", *mine("hospital", "a.db"), *outward).output
+        assert "Sent s-hospital/1-offer.msg to airline." in said
+        (offered,) = (place / "in-airline").glob("*/1-offer.msg")
+        inside("join", "answer", "join.toml", str(offered), *mine("airline", "b.db"), *back)
+        (answered,) = (place / "in-hospital").glob("*/2-answer.msg")
+        options = [*mine("hospital", "a.db", data=False), "--out", "out1.zip", *outward]
+        inside("join", "finish", "join.toml", str(answered), *options)
+        (result,) = (place / "in-airline").glob("*/3-result.msg")
+        inside("join", "send", "s-hospital/3-result.msg", there, "--tls", "tls-hospital")
+        inside("join", "finish", "join.toml", str(result), *mine("airline", "b.db", data=False), "--out", "out2.zip")
+    assert (place / "out1.zip").read_bytes() == (place / "out2.zip").read_bytes()
+
+
 def test_owners_and_a_helper_end_with_the_same_bundle(place):
     ledgers("a.db", "b.db")
     said = inside("join", "offer", "helped.toml", *mine("hospital", "a.db")).output
@@ -109,6 +147,10 @@ def test_mistakes_are_one_line_and_cost_nothing(place):
         (("offer", "join.toml", *mine("nobody", "a.db")), "no owner 'nobody'"),
         (("offer", "join.toml", *strange), "not the key of hospital"),
         (("offer", "plain.toml", *good), "no section [join]"),
+        (("offer", "join.toml", *good, "--peer", "https://x"), "--peer and --tls are given together"),
+        (("offer", "join.toml", *good, "--peer", "http://x", "--tls", "."), "no address of a mailbox"),
+        (("offer", "join.toml", *good, "--peer", "https://x", "--tls", "."), "must hold certificate.pem"),
+        (("listen", "join.toml", "--inbox", "in", "--tls", ".", "--at", "nowhere"), "no place to listen at"),
         (("answer", "join.toml", "absent.msg", *mine("airline", "a.db")), "no file with a message"),
         (("finish", "join.toml", "join.toml", *mine("hospital", "a.db", data=False), "--out", "o"), "no session"),
     ]:

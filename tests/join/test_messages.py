@@ -48,6 +48,7 @@ def test_a_message_is_read_as_it_was_written():
         (signed(message(spec="1" * 64)), "another spec"),
         (signed(message(step="answer")), "the step 'answer'"),
         (signed(message(session="0" * 63)), "heading"),
+        (signed(message(session="../" * 21 + "x")), "heading"),
         (signed(message(counts=((-1,),))), "heading"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +40,15 @@ Account = Annotated[str, typer.Option(help="The account to charge.", show_defaul
 DataSet = Annotated[
     str | None, typer.Option(help="Your data set, NAME@VERSION, if there are several.", show_default=False)
 ]
+Peer = Annotated[
+    str | None, typer.Option(help="Send what is written to this mailbox, https://HOST:PORT.", show_default=False)
+]
+TlsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls", help="A folder with certificate.pem, secret.pem and authority.pem, for --peer.", show_default=False
+    ),
+]
 MessagePath = Annotated[Path, typer.Argument(help="The message that came.", show_default=False)]
 
 
@@ -76,6 +85,27 @@ def _read(side: Side, data: str) -> Members:
         return pipeline.members(side.plan, data, update)
 
 
+def _post(peer: str | None, tls: Path | None, spec: Path | None = None) -> Callable[[Path, str], None]:
+    """What to do with a message that was written; whatever can be wrong with an address is found before that."""
+    from margrave.errors import UsageError
+    from margrave.join.post import Tls, address_of, send
+
+    if (peer is None) != (tls is None):
+        raise UsageError("--peer and --tls are given together: where to send, and with which certificate")
+    if peer is None or tls is None:
+        return lambda path, whom: notice(f"Send {path} {whom}")
+    if spec is not None and _plan(spec).spec.helper is not None:
+        raise UsageError("an offer through a helper is two files for different people: use 'margrave join send'")
+    address_of(peer)
+    Tls(tls).context(serving=False)
+
+    def post(path: Path, whom: str) -> None:
+        send(path, peer, Tls(tls))
+        notice(f"Sent {path} {whom}")
+
+    return post
+
+
 @app.command()
 def key(
     path: Annotated[Path, typer.Argument(metavar="KEY", help="A secret key, as 'margrave key' wrote it.")],
@@ -99,14 +129,17 @@ def offer(
     account: Account,
     dataset: DataSet = None,
     ledger: LedgerUrl = "ledger.db",
+    peer: Peer = None,
+    tls: TlsPath = None,
 ) -> None:
     """Begin a session, as the first owner. What is written is to be sent to the others."""
     from margrave.join import steps
 
+    post = _post(peer, tls, spec)
     with _side(spec, owner, key, session, ledger, account, dataset) as side:
         sent = steps.offer(side, lambda: _read(side, data))
         others = [one.name for one in side.plan.spec.owners if one.name != owner]
-    notice(f"Send {sent[0]} to {', '.join(others)}.")
+    post(sent[0], f"to {', '.join(others)}.")
     for path in sent[1:]:
         notice(f"Send {path} to {_helper_name(side)}, and to nobody else.")
 
@@ -122,14 +155,17 @@ def answer(
     account: Account,
     dataset: DataSet = None,
     ledger: LedgerUrl = "ledger.db",
+    peer: Peer = None,
+    tls: TlsPath = None,
 ) -> None:
     """Answer an offer. What is written is to be sent to the first owner or, if there is one, to the helper."""
     from margrave.join import steps
 
+    post = _post(peer, tls)
     with _side(spec, owner, key, session, ledger, account, dataset) as side:
         sent = steps.answer(side, message, lambda: _read(side, data))
     helped = side.plan.spec.helper is not None
-    notice(f"Send {sent} to {_helper_name(side) if helped else side.plan.spec.owners[0].name}, and to nobody else.")
+    post(sent, f"to {_helper_name(side) if helped else side.plan.spec.owners[0].name}, and to nobody else.")
 
 
 @app.command()
@@ -161,20 +197,54 @@ def finish(
     to: Annotated[Path, typer.Option("--out", help="A new folder, or a new .zip file, for the release.")],
     dataset: DataSet = None,
     ledger: LedgerUrl = "ledger.db",
+    peer: Peer = None,
+    tls: TlsPath = None,
 ) -> None:
     """Close the session: by the answer, as the first of two owners, otherwise by the result."""
     from margrave.files.writing import check_target
     from margrave.join import steps
 
     check_target(to)
+    post = _post(peer, tls)
     with _side(spec, owner, key, session, ledger, account, dataset) as side:
         result = steps.finish(side, message)
     if side.place == 0 and side.plan.spec.helper is None:
-        notice(
-            f"Send {side.folder.message('result')} to {side.plan.spec.owners[1].name}, who has the same bundle then."
-        )
+        post(side.folder.message("result"), f"to {side.plan.spec.owners[1].name}, who has the same bundle then.")
     _save(result, to)
     notice(f"Written to {to}; {side.plan.spec.publisher} publishes it. Check it with 'margrave verify {to}'.")
+
+
+@app.command()
+def send(
+    message: MessagePath,
+    peer: Annotated[str, typer.Argument(help="The mailbox, https://HOST:PORT.", show_default=False)],
+    tls: Annotated[Path, typer.Option("--tls", help="A folder with certificate.pem, secret.pem and authority.pem.")],
+) -> None:
+    """Send a message to the mailbox of somebody else."""
+    from margrave.join.post import Tls
+    from margrave.join.post import send as sent
+
+    sent(message, peer, Tls(tls))
+    notice(f"Sent {message} to {peer}.")
+
+
+@app.command()
+def listen(
+    spec: SpecPath,
+    inbox: Annotated[Path, typer.Option(help="The folder that messages are put into.", show_default=False)],
+    tls: Annotated[Path, typer.Option("--tls", help="A folder with certificate.pem, secret.pem and authority.pem.")],
+    at: Annotated[str, typer.Option(help="Where to listen: HOST:PORT.")] = "127.0.0.1:8443",
+) -> None:
+    """Take messages about a spec in, until you stop it. Nothing is answered by itself."""
+    from margrave.errors import UsageError
+    from margrave.join.post import Mailbox, Tls
+
+    host, _, port = at.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"{at!r} is no place to listen at: write it as 0.0.0.0:8443")
+    with Mailbox(_plan(spec), inbox, Tls(tls), host, int(port)) as mailbox:
+        notice(f"Listening at https://{host}:{mailbox.server_port}, into {inbox}. Stop it with Ctrl-C.")
+        mailbox.serve_forever()
 
 
 @app.command()

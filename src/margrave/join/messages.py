@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -29,7 +30,8 @@ MOST_HEADING = 1 << 22
 """Bytes of a heading: the counts of each category, and the cells of a result."""
 _PURPOSE = b"margrave join message signature 1\n"
 _SIGNATURE = 64
-_SESSION = 64
+_SESSION = re.compile(r"[0-9a-f]{64}")
+"""The name of a session is also the name of a folder, and so is nothing else."""
 _KEYS = {"body", "counts", "fields", "from", "previous", "session", "spec", "step"}
 
 
@@ -90,8 +92,8 @@ def read_file(path: Path, most: int) -> bytes:
     return content
 
 
-def parse(content: bytes, spec: JoinSpec, step: Step) -> Message:
-    """A message of a step, if it is whole, signed by one who takes part, and about what was agreed on."""
+def parse(content: bytes, spec: JoinSpec, step: Step | None = None) -> Message:
+    """A message of a step, or of any, if it is whole, signed by one who takes part, and about what was agreed on."""
     if not content.startswith(MAGIC):
         raise RefusedError("this is no message of a join, or one of another version")
     end = content.find(b"\n", len(MAGIC), len(MAGIC) + MOST_HEADING)
@@ -101,7 +103,7 @@ def parse(content: bytes, spec: JoinSpec, step: Step) -> Message:
     _check_signature(content, message, spec)
     if message.spec != spec.digest:
         raise RefusedError("the message is about another spec: agree on one, and compare what 'margrave plan' says")
-    if message.step != step:
+    if step is not None and message.step != step:
         raise RefusedError(f"the message is of the step {message.step!r}, and the next one here is {step!r}")
     return message
 
@@ -112,7 +114,9 @@ def _message(heading: bytes, body: bytes) -> Message:
         good = isinstance(found, dict) and found.keys() == _KEYS and canonical(found).encode() == heading
         good = good and found["body"] == len(body) and isinstance(found["fields"], dict)
         texts = [found[name] for name in ("spec", "session", "from", "previous")] if good else [None]
-        good = good and all(isinstance(text, str) for text in texts) and len(found["session"]) == _SESSION
+        good = (
+            good and all(isinstance(text, str) for text in texts) and _SESSION.fullmatch(found["session"]) is not None
+        )
         counts = tuple(tuple(_count(number) for number in one) for one in found["counts"]) if good else ()
     except (ValueError, TypeError, KeyError, RecursionError):
         good = False

@@ -135,7 +135,7 @@ class Side:
             raise RefusedError("this session was finished with another result, in another folder: that one stands")
 
 
-MOST_RESULT = 1 << 30
+MOST_RESULT = 1 << 28
 """Bytes of a result, the bundle of a table of at most 65,536 cells."""
 
 
