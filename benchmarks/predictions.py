@@ -62,7 +62,7 @@ def one(name: str) -> dict[str, float]:
 
     import margrave as mg
     from margrave.measure import run
-    from margrave.planning.prediction import as_records, record_seconds
+    from margrave.planning.prediction import record_seconds
     from margrave.spec.spec import Spec
 
     plan = mg.plan(Spec.from_dict(PLANS[name]))
@@ -84,7 +84,7 @@ def one(name: str) -> dict[str, float]:
     for margin in plan.spec.margins:
         out.numbers(margin)
     seconds = time.process_time() - begun
-    predicted = plan.seconds + (record_seconds(plan, RECORDS) if as_records(plan) else 0)
+    predicted = plan.seconds + (record_seconds(plan, RECORDS) if plan.publishing.records else 0)
     return {"seconds": predicted, "memory": plan.memory, "cpu": seconds, "peak": peak()}
 
 

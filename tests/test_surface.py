@@ -44,7 +44,8 @@ def test_public_names():
 
 def test_import_and_help_load_nothing_heavy():
     program = (
-        "import sys, margrave.cli; heavy = {'numpy', 'pandas', 'pyarrow', 'scipy', 'dp_accounting', 'rich.console'};"
+        "import sys, margrave.cli;"
+        "heavy = {'numpy', 'numba', 'pandas', 'pyarrow', 'scipy', 'dp_accounting', 'rich.console'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

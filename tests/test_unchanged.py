@@ -1,12 +1,14 @@
-"""What a seed gives never changes by accident: the measurements of bundled data under every kind of plan, digested.
+"""What a seed gives never changes by accident: measurements and published tables of bundled data, digested.
 
-``python -m tests.test_unchanged`` prints the digests; with ``--published`` those of the published tables as well, which
-hold for one machine only, because floating point differs between processors: to compare two states of the program.
+``python -m tests.test_unchanged`` prints the digests of measurements under every kind of plan; with ``--published``
+those of the published tables as well, to compare two states of the program, and with ``--tables`` those of the whole
+tables that every method of non-negativity and rounding publishes.
 """
 
 import json
 import sys
 import tomllib
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +21,7 @@ import margrave as mg
 pytestmark = pytest.mark.slow
 
 KEPT = Path(__file__).parent / "golden" / "unchanged.json"
+KEPT_TABLES = Path(__file__).parent / "golden" / "unchanged_tables.json"
 
 STRATEGIES = ("auto", "residual", "fourier", "efron-stein", "margins", "base")
 BUDGETS = ({"epsilon": "0.7"}, {"epsilon": "1.3", "delta": "1e-6"}, {"rho": "0.05"})
@@ -29,6 +32,9 @@ FACTS = {
     "journey": [[]],
 }
 NAMES = tuple(FACTS)
+METHODS = ("auto", "least-squares", "linear-program", "simple")
+QUICK_RECORDS = ("fungus", "rochdale")
+"""Data so small that records are fitted to it in a second."""
 
 
 def cases():
@@ -86,10 +92,65 @@ def digests(published=False):
     return found
 
 
-@pytest.mark.slow
+def table_cases():
+    """The name, budget and settings of [release] of every case of published whole tables."""
+    for name in NAMES:
+        methods = (*METHODS, "records") if name in QUICK_RECORDS else METHODS
+        for budget in BUDGETS[::2]:
+            yield from ((name, budget, {"nonnegative": method}) for method in methods)
+        budget, rounded = BUDGETS[0], {"nonnegative": "least-squares", "rounding": "nearest"}
+        yield name, budget, rounded
+        yield name, budget, {"strategy": "base"}
+        yield name, budget, {"strategy": "fourier", "nonnegative": "least-squares"}
+        yield name, budget, {"public": FACTS[name]}
+        yield name, budget | {"neighbours": "replace"}, {"nonnegative": "least-squares"}
+    yield "many cells", BUDGETS[2], {}
+    yield "wide", BUDGETS[2], {}
+
+
+@cache
+def made(name):
+    """A spec and records that are made up: tables larger than those of the bundled data."""
+    sizes = {"many cells": (5,) * 5, "wide": (2,) * 15}[name]
+    names = [f"a{at}" for at in range(len(sizes))]
+    rows = [
+        [str((7 * row + row * row * (at + 1) // 90) % (1 + row % size)) for at, size in enumerate(sizes)]
+        for row in range(600)
+    ]
+    attributes = {one: {"values": [str(code) for code in range(size)]} for one, size in zip(names, sizes, strict=True)}
+    wanted = {"tables": [names]} if name == "wide" else {"all": 2}
+    return {"attributes": attributes, "release": wanted}, pd.DataFrame(rows, columns=names)
+
+
+@cache
+def planned(name, privacy, release):
+    """A plan of a case; of those that differ in the method of non-negativity alone, made once."""
+    document = (example if name in NAMES else made)(name)[0]
+    wanted = document["release"] | json.loads(release)
+    return mg.plan(mg.Spec.load({**document, "release": wanted, "privacy": json.loads(privacy)}))
+
+
+def table_digests():
+    found = {}
+    for name, budget, release in table_cases():
+        settings = {key: value for key, value in release.items() if key != "nonnegative"}
+        plan = planned(name, json.dumps(budget), json.dumps(settings))
+        plan = replace(plan, spec=replace(plan.spec, nonnegative=release.get("nonnegative", "auto")))
+        out = mg.release(plan, (example if name in NAMES else made)(name)[1], seed=f"{name} tables")
+        tables = sha256()
+        for margin in out.plan.spec.margins:
+            tables.update(out.published(margin).astype("<i8", casting="safe").tobytes())
+        found[json.dumps([name, budget, release])] = tables.hexdigest()[:16]
+    return found
+
+
+def test_the_published_whole_tables_of_a_seed_are_what_they_were():
+    assert table_digests() == json.loads(KEPT_TABLES.read_text(encoding="utf-8"))
+
+
 def test_the_measurements_of_a_seed_are_what_they_were():
     assert digests() == json.loads(KEPT.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    print(json.dumps(digests("--published" in sys.argv), indent=0))
+    print(json.dumps(table_digests() if "--tables" in sys.argv else digests("--published" in sys.argv), indent=0))

@@ -14,7 +14,7 @@ import pytest
 
 from margrave.budget.units import ZCDP
 from margrave.planning.planner import make_plan
-from margrave.planning.prediction import as_records, full_cells, reading_seconds, record_seconds
+from margrave.planning.prediction import reading_seconds, record_seconds
 from margrave.spec.choices import Nonnegative
 from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.sections import DataSection, Unit
@@ -80,21 +80,21 @@ def test_counting_is_predicted_from_the_tables_that_are_counted() -> None:
 
 def test_all_triples_of_forty_attributes_fit_in_a_small_machine() -> None:
     forty = make_plan(spec(40, 10, 3))
-    assert full_cells(forty) is None
+    assert forty.publishing.cells == 0
     assert forty.memory < 1 << 30
 
 
 def test_the_full_table_counts_only_where_there_is_one() -> None:
     held, none = make_plan(spec(10, 4, 2)), make_plan(spec(10, 4, 2, "none"))
-    assert (full_cells(held), full_cells(none)) == (4**10, None)
+    assert (held.publishing.cells, none.publishing.cells) == (4**10, 0)
     assert held.memory > none.memory + 8 * 4**10
     assert held.seconds > none.seconds
 
 
 def test_records_are_predicted_where_the_full_table_is_too_large() -> None:
     small, large, wide = make_plan(spec(7, 10, 2)), make_plan(spec(8, 10, 2)), make_plan(spec(40, 10, 3))
-    assert [as_records(plan) for plan in (small, large, wide)] == [False, True, False]
-    assert as_records(make_plan(spec(3, 2, 2, "records")))
+    assert [plan.publishing.records for plan in (small, large, wide)] == [False, True, False]
+    assert make_plan(spec(3, 2, 2, "records")).publishing.records
     assert large.memory > make_plan(spec(8, 10, 2, "none")).memory + (100 << 20)
 
 

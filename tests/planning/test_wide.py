@@ -162,8 +162,8 @@ def test_coordinates_say_the_same_as_the_list_of_residuals(monkeypatch):
     for plan in _some_plans(16):
         data = frame_of(plan.spec.domain, numbers.integers(0, 9, plan.spec.domain.shape()))
         released = mg.release(plan, data, seed=3)
-        for margin in plan.spec.margins:
-            weights = numbers.normal(size=plan.spec.domain.cells(margin))
+        for margin in map(plan.measured_margin, plan.spec.margins):
+            weights = numbers.normal(size=plan.domain.cells(margin))
             results = []
             for kept in (limits.is_wide, lambda sizes: True):
                 monkeypatch.setattr(accuracy, "is_wide", kept)

@@ -1,7 +1,6 @@
 """A release of more attributes than any table could hold: records, whose tables are the published ones."""
 
 from dataclasses import replace
-from importlib import metadata
 
 import duckdb
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import margrave as mg
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.describe import number
+from margrave.planning.publication import publishing
 from margrave.publish.report.tables import table_section
 from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import INTERRUPTED, publish, publishable
@@ -122,19 +122,20 @@ def test_the_first_interruption_ends_the_fit_and_not_the_release(plan):
     assert INTERRUPTED in out.publication.notes and len(out.microdata()) == out.published(())
 
 
-def test_without_numba_auto_publishes_unbiased_and_records_are_refused(monkeypatch, plan):
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", missing)
-    assert "pip install 'margrave[records]'" in publishable(plan)
-    with pytest.raises(RefusedError, match=r"pip install 'margrave\[records\]'"):
-        publishable(replace(plan, spec=replace(plan.spec, nonnegative="records")))
+def test_without_numba_what_would_be_records_is_refused_before_data_is_opened(monkeypatch, plan):
+    """The plan is the same on every machine: one that cannot do it says so, and publishes nothing else instead."""
+    monkeypatch.setattr(possible, "find_spec", lambda name: None)
+    for asked in ("auto", "records"):
+        changed = replace(plan, spec=replace(plan.spec, nonnegative=asked))
+        assert changed.publishing.records
+        with pytest.raises(RefusedError, match="pip install numba"):
+            mg.release(changed, "nowhere.csv")
+    assert publishable(replace(plan, spec=replace(plan.spec, nonnegative="none")))
 
 
 def test_auto_does_not_begin_what_would_take_long(monkeypatch, plan):
-    monkeypatch.setattr(possible, "RECORD_READS", 100)
-    assert "take long" in publishable(plan)
+    monkeypatch.setattr(publishing, "RECORD_READS", 100)
+    assert "take long" in publishable(replace(plan))
     assert publishable(replace(plan, spec=replace(plan.spec, nonnegative="records"))) is None
 
 

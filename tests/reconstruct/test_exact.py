@@ -15,8 +15,9 @@ from margrave.crossing import Answer, Measured
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian
 from margrave.planning.accuracy import Accuracy
+from margrave.planning.publication.publishing import unkept
 from margrave.reconstruct import exact as exact_module
-from margrave.reconstruct.exact import ExactCounts, NotKept, check_feasible, keep, keepable, raked
+from margrave.reconstruct.exact import ExactCounts, NotKept, check_feasible, keep, raked
 from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
 from tests.facts.test_planning import with_facts
@@ -179,10 +180,10 @@ def test_a_rounding_that_is_not_found_in_time_still_publishes_the_facts(monkeypa
 
 def test_what_is_too_large_to_keep_is_said_before(monkeypatch):
     domain = domain_of(9, 9, 9, 9, 9)
-    assert keepable(domain, (("a", "b"),), ()) is None
-    assert keepable(domain, (("a", "b"), ("b", "c")), ()) is None
-    assert "59049 cells" in keepable(domain, (("a", "b"), ("b", "c"), ("d", "e")), ())
-    assert keepable(domain_of(9, 9, 9), (("a", "b"), ("b", "c"), ("a", "c")), ()) is None
+    assert unkept(domain, (("a", "b"),), ()) is None
+    assert unkept(domain, (("a", "b"), ("b", "c")), ()) is None
+    assert "59049 cells" in unkept(domain, (("a", "b"), ("b", "c"), ("d", "e")), ())
+    assert unkept(domain_of(9, 9, 9), (("a", "b"), ("b", "c"), ("a", "c")), ()) is None
 
 
 def test_raking_reaches_cells_that_were_empty():

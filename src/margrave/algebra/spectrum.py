@@ -8,12 +8,16 @@ residuals it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 import numpy as np
+from scipy.fft import dct, idct
 
 from margrave.algebra.arrays import Floats
+
+FAST_SIZE = 256
+"""Longer axes are turned by a fast cosine transform, shorter ones by a product with their matrix, which is faster."""
 
 
 def cosines(size: int) -> Floats:
@@ -29,22 +33,24 @@ class Transform:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self._matrices = [cosines(size) for size in shape]
+        self._matrices = [None if size > FAST_SIZE else cosines(size) for size in shape]
 
     def forward(self, table: Floats) -> Floats:
         """Coordinates of a table."""
-        return self._round(table, self._matrices)
+        return self._round(table, self._matrices, dct)
 
     def backward(self, coordinates: Floats) -> Floats:
         """The table with the given coordinates."""
-        return self._round(coordinates, [matrix.T for matrix in self._matrices])
+        return self._round(coordinates, [None if one is None else one.T for one in self._matrices], idct)
 
-    def _round(self, values: Floats, matrices: list[Floats]) -> Floats:
+    def _round(self, values: Floats, matrices: list[Floats | None], fast: Callable[..., Floats]) -> Floats:
         """Each step turns the first axis and moves it last, so that all come round."""
         scale = 1.0
-        for matrix in matrices:
-            values = values.reshape(len(matrix), -1)
-            if len(matrix) == 2:  # additions alone are faster than a product with so small a matrix
+        for size, matrix in zip(self.shape, matrices, strict=True):
+            values = values.reshape(size, -1)
+            if matrix is None:
+                values = np.ascontiguousarray(fast(values, norm="ortho", axis=0).T)
+            elif size == 2:  # additions alone are faster than a product with so small a matrix
                 turned = np.empty((values.shape[1], 2))
                 np.add(values[0], values[1], out=turned[:, 0])
                 np.subtract(values[0], values[1], out=turned[:, 1])

@@ -95,6 +95,7 @@ def describe(plan: Plan, most: int = 30) -> str:
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *plan.promise.words(),
         *plan.said_of_facts,
+        plan.publishing.words(),
         *(f"Warning: {warning}." for warning in plan.warnings),
     ]
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
@@ -102,7 +103,8 @@ def describe(plan: Plan, most: int = 30) -> str:
 
 def describe_html(plan: Plan, most: int = 12) -> str:
     """The plan for a notebook."""
-    words = [*plan.promise.words(), *plan.said_of_facts, *(f"Warning: {text}." for text in plan.warnings)]
+    words = [*plan.promise.words(), *plan.said_of_facts, plan.publishing.words()]
+    words += [f"Warning: {text}." for text in plan.warnings]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
         f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"

@@ -28,6 +28,12 @@ RECORD_SIMULATIONS = ((16, 2 * 10**7), (8, 3 * 10**8), (4, 6 * 10**8))
 """How often the error bars of records are simulated, by the most numbers that a sweep reads."""
 ENTROPY_CELLS = 1 << 20
 """The largest full table that is fitted by maximum entropy."""
+PROGRAM_CELLS = 1 << 16
+"""The largest full table for which the min–max program is solved."""
+QUICK_CELLS = 1 << 12
+"""Up to this many cells least squares are quick from any start, whatever was measured."""
+FLOW_CELLS, KEPT_CELLS = 1 << 16, 1 << 12
+"""The most cells over the attributes of two exact margins, and of other exact counts, that rounding keeps them in."""
 CHAIN_SIZE = 1 << 15
 """The largest product of cells and parameters for which a log-linear posterior mean is simulated."""
 SMALL_CELLS, MEDIUM_CELLS = 1 << 12, 1 << 14

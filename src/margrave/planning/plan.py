@@ -40,6 +40,7 @@ from margrave.planning.asked import Sheet
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import fact_words, revealed
 from margrave.planning.guarantee import Guarantee
+from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
 
@@ -255,6 +256,11 @@ class Plan:
             width = len(self.measured_margin(margin))
             bounds[margin] = 2**width * 2 * largest + rounding
         return bounds
+
+    @cached_property
+    def publishing(self) -> Publishing:
+        """How tables will be published: whoever predicts, checks or does it asks here."""
+        return decide(self)
 
     @cached_property
     def memory(self) -> int:

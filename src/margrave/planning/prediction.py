@@ -5,30 +5,24 @@ The rates were measured on one machine (docs/benchmarks.md); another may be fast
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
 from margrave.algebra.cover import cost
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.planning.limits import (
-    CHAIN_SIZE,
-    ENTROPY_CELLS,
     FREEZE_READS,
-    FULL_CELLS,
     KINDS,
-    MEDIUM_CELLS,
     RECORD_FREEZES,
-    RECORD_READS,
     RECORD_SETTLES,
     RECORD_STATES,
     SETTLE_READS,
     STATE_READS,
     is_wide,
     record_simulations,
-    simulations,
     sweeps,
 )
+from margrave.planning.publication.publishing import record_reads
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -48,8 +42,6 @@ _COPIES = 25
 """Arrays of the size of the full table that are held together while it is made non-negative."""
 _WIDE_COPIES = 120
 """Arrays of the size of the largest wide table that are held together while it is fitted and written."""
-_WIDE_CELL = 15e-6
-"""Seconds for each cell of a wide table to be made non-negative and whole, all of its cells being measured."""
 _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
 _RECORD_COPIES = 12
@@ -74,8 +66,8 @@ def memory(plan: Plan) -> int:
     below = downward_closure(margin for margin in _margins(plan) if not _is_wide(plan, margin))
     kept = sum(plan.domain.cells(margin) for margin in below if len(margin) < widest)
     kept += sum(wide) + _WIDE_COPIES * max(wide, default=0)
-    rebuilding = _NUMBER * (numbers + kept + _COPIES * (full_cells(plan) or 0))
-    if as_records(plan) and not wide:
+    rebuilding = _NUMBER * (numbers + kept + _COPIES * plan.publishing.cells)
+    if plan.publishing.records:
         rebuilding += _COMPILER + _NUMBER * _RECORD_COPIES * sum(map(plan.domain.cells, below))
     return _PROGRAM + _PER_MARGIN * len(plan.measurements) + max(measuring, rebuilding)
 
@@ -86,11 +78,8 @@ def seconds(plan: Plan) -> float:
     cells = sum(map(plan.spec.domain.cells, plan.spec.margins))
     tables = len(plan.spec.margins) + len(plan.measurements)
     once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
-    full = full_cells(plan)
-    if full is None:
-        return once
-    effort, simulations = _fitting(plan, full)
-    return (1 + simulations) * (once + effort)
+    how = plan.publishing
+    return (1 + how.simulations) * (once + how.seconds)
 
 
 def reading_seconds(plan: Plan, records: int) -> float:
@@ -112,56 +101,6 @@ def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float
     return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * KINDS * len(sizes)))
 
 
-def record_reads(plan: Plan) -> int:
-    """How many numbers are read to choose every value of one record once."""
-    return sum(sum(plan.spec.domain.shape(margin)) for margin in plan.spec.margins)
-
-
-def as_records(plan: Plan) -> bool:
-    """Whether records are fitted, as far as the plan tells: asked for, or because the full table is too large."""
-    if plan.spec.nonnegative != "auto":
-        return plan.spec.nonnegative == "records"
-    return full_cells(plan) is None and record_reads(plan) <= RECORD_READS
-
-
-def full_cells(plan: Plan) -> int | None:
-    """The size of the full table that is published; None where tables are published unbiased or as records."""
-    used = {name for margin in plan.spec.margins for name in margin}
-    cells = plan.spec.domain.cells(plan.spec.domain.margin(used))
-    return None if plan.spec.nonnegative in ("none", "records") or cells > FULL_CELLS else cells
-
-
-def _fitting(plan: Plan, cells: int) -> tuple[float, int]:
-    """Seconds to make the full table non-negative and whole once, and how often that is simulated for error bars."""
-    method = _method(plan, cells)
-    efforts = {
-        "log-linear": 0.33,
-        "entropy": 0.1 + 2.2e-6 * cells**1.18,
-        "sparse": 0.03 + 2.7e-3 * 2 ** len(_used(plan)),
-    }
-    # Larger tables take more steps for each cell.
-    effort = efforts.get(method, 0.01 + (8e-6 if cells <= MEDIUM_CELLS else 60e-6) * cells)
-    if method == "sparse" and _measures_wide(plan):
-        effort = _WIDE_CELL * cells
-    return effort, simulations(cells, method)
-
-
-def _method(plan: Plan, cells: int) -> str:
-    """The method of the spec, or the one that ``auto`` comes to, as far as the plan tells."""
-    if plan.spec.nonnegative != "auto":
-        return plan.spec.nonnegative
-    margins = [measurement.query.margin for measurement in plan.measurements]
-    used = _used(plan)
-    if any(used <= set(margin) for margin in margins):
-        return "sparse"
-    if _measures_wide(plan):
-        return "least-squares"
-    rows = sum(prod(size - 1 for size in plan.domain.shape(margin)) for margin in downward_closure(margins))
-    if rows * cells <= CHAIN_SIZE:
-        return "log-linear"
-    return "entropy" if cells <= ENTROPY_CELLS else "least-squares"
-
-
 def _margins(plan: Plan) -> list[Margin]:
     """The wanted tables as they are measured."""
     return [plan.measured_margin(margin) for margin in plan.spec.margins]
@@ -172,10 +111,6 @@ def _is_wide(plan: Plan, margin: Margin) -> bool:
     return is_wide(plan.domain.shape(margin))
 
 
-def _measures_wide(plan: Plan) -> bool:
-    return any(_is_wide(plan, measurement.query.margin) for measurement in plan.measurements)
-
-
 def _columns(plan: Plan) -> set[str]:
     """The columns that are read."""
     return {name for table in plan.covering for name in table} | {*plan.read_only}
@@ -183,9 +118,3 @@ def _columns(plan: Plan) -> set[str]:
 
 def _bounds_units(plan: Plan) -> bool:
     return plan.spec.data is not None and plan.spec.data.unit is not None
-
-
-def _used(plan: Plan) -> set[str]:
-    """The attributes of the published table, as they are measured."""
-    domain = plan.spec.domain
-    return set(plan.measured_margin(domain.margin({name for margin in plan.spec.margins for name in margin})))

@@ -25,10 +25,6 @@ from margrave.reconstruct.estimates import Possible
 
 Codes = tuple[Margin, tuple[int, ...]]
 
-LARGEST_FLOW = 1 << 16
-"""The most cells over the attributes of two exact margins."""
-LARGEST_PROGRAM = 1 << 12
-"""The most cells over the attributes of other exact counts."""
 TIME_LIMIT = 20.0
 """Seconds for one program."""
 _SWEEPS = 200
@@ -163,20 +159,6 @@ def raked(exact: ExactCounts, table: Floats, possible: Possible | None = None) -
         if np.abs(found - before).max(initial=0.0) <= _CLOSE * max(1.0, total) / 100:
             break
     return found
-
-
-def keepable(domain: Domain, margins: tuple[Margin, ...], cells: tuple[Codes, ...]) -> str | None:
-    """Why exact counts of this form are not kept by rounding; None where they are. Needs no counts."""
-    names = domain.margin({name for margin in (*margins, *(margin for margin, _ in cells)) for name in margin})
-    if names in margins:
-        return None
-    size, flow = domain.cells(names), len(margins) <= 2 and not cells
-    if size > (LARGEST_FLOW if flow else LARGEST_PROGRAM):
-        return (
-            f"the exact counts are about {', '.join(names)} together, {size} cells, and whole numbers with all of them "
-            f"are sought for up to {LARGEST_FLOW if flow else LARGEST_PROGRAM}"
-        )
-    return None
 
 
 def slices(domain: Domain, names: Margin) -> Integers:

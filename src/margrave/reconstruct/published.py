@@ -12,28 +12,23 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from margrave.algebra.arrays import Counts
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.lattice import downward_closure
 from margrave.crossing import Measured
-from margrave.errors import RefusedError
 from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
 from margrave.noise import DiscreteLaplace
-from margrave.planning.limits import FULL_CELLS
+from margrave.planning.publication.publishing import covered_margins, is_wide_plan, unkept, used_domain
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep, keepable
+from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep
 from margrave.reconstruct.held import FullTable, Held, Records
-from margrave.reconstruct.nonnegative.choice import nonnegative
-from margrave.reconstruct.nonnegative.linear_program import LARGEST as LARGEST_PROGRAM
-from margrave.reconstruct.nonnegative.linear_program import sufficient_raise
-from margrave.reconstruct.records.possible import no_records
+from margrave.reconstruct.nonnegative.choice import solved
+from margrave.reconstruct.nonnegative.simple import sufficient_raise
+from margrave.reconstruct.records.possible import check_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
-from margrave.reconstruct.wide import METHODS, is_wide_plan, wide_table
+from margrave.reconstruct.wide import wide_table
 from margrave.spec.spec import Spec, possible_mask
 
 if TYPE_CHECKING:
@@ -80,50 +75,16 @@ class Published:
         return self.held.margin(margin)
 
 
-def used_domain(plan: Plan) -> Domain:
-    """The attributes that some wanted table or some exact count uses: the others are neither measured nor published."""
-    exact = map(plan.counted_margin, (*plan.exact, *(margin for margin, _ in plan.cells)))
-    used = {name for margin in (*plan.spec.margins, *exact) for name in margin}
-    return plan.spec.domain.restrict(plan.spec.domain.margin(used))
-
-
 def publishable(plan: Plan) -> str | None:
     """Why the plan's tables are published as they are, unbiased; None where they are made non-negative and whole.
 
-    Needs no data. A method that cannot work is refused here, before anything is spent.
+    Needs no data. What cannot be done is refused here, before anything is spent.
     """
     check_given(plan.spec)
-    method, cells = plan.spec.nonnegative, used_domain(plan).cells()
-    if method == "none":
-        return "the spec asks for the unbiased tables"
-    reason = None
-    if _as_records(plan):
-        reason = no_records(plan, used_domain(plan))
-        if reason is not None and method == "auto":
-            reason = f"the full table has more than {FULL_CELLS} cells, and {reason}"
-    elif cells > FULL_CELLS:
-        reason = f"the full table has more than {FULL_CELLS} cells"
-    elif method == "linear-program" and cells > LARGEST_PROGRAM:
-        reason = f"the full table has more than the {LARGEST_PROGRAM} cells that a linear program is solved for"
-    elif method not in METHODS and is_wide_plan(plan):
-        reason = "a measured table has too many margins for it"
-    elif method == "simple" and plan.spec.structural_zeros:
-        reason = "raising the constant fills impossible cells"
-    elif method == "simple" and (plan.exact or plan.cells):
-        reason = "raising the constant changes the total, which is exact"
-    elif plan.spec.rounding == "nearest" and (any(plan.exact) or plan.cells):
-        reason = "rounding each cell to the nearest whole number would change exact counts; leave out rounding"
-    else:
-        reason = _unkept(plan)
-    if reason is not None and method != "auto":
-        raise RefusedError(f"nonnegative = {method!r} is not possible: {reason}; use 'auto' or 'none'")
-    return reason
-
-
-def _as_records(plan: Plan) -> bool:
-    """Whether the spec asks for records, or leaves the choice and the full table is too large."""
-    method = plan.spec.nonnegative
-    return method == "records" or (method == "auto" and used_domain(plan).cells() > FULL_CELLS)
+    plan.publishing.check()
+    if plan.publishing.records:
+        check_records(plan)
+    return plan.publishing.why_not
 
 
 def publish(
@@ -135,10 +96,11 @@ def publish(
     fitted at the same temperature, and an interruption from the keyboard is an error; otherwise it ends the fit with
     the best records so far.
     """
+    how = plan.publishing
     if publishable(plan) is not None:
         return None
     domain = used_domain(plan)
-    if _as_records(plan):
+    if how.records:
         return _publish_records(plan, fit, domain, progress, like)
     wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
@@ -149,15 +111,15 @@ def publish(
         encoded = plan.encoding.encode(domain.names, possible)
         coded = tuple(map(plan.measured_margin, wanted))
         estimates = _estimates(plan, fit, domain)
-        found = nonnegative(estimates, plan.spec.nonnegative, wanted=coded, possible=encoded, progress=progress)
+        found = solved(estimates, how.choice, wanted=coded, possible=encoded, progress=progress)
         table = plan.encoding.decode(domain.names, found.table)
     notes = (*found.notes, *_expected_raise(plan))
     exact = _exact_counts(plan, fit, domain)
     try:
-        if plan.spec.rounding != "none":
-            rounded = whole(table, domain, wanted, plan.spec.rounding, exact=exact, possible=possible)
+        if how.rounding != "none":
+            rounded = whole(table, domain, wanted, how.rounding, exact=exact, possible=possible)
             held = FullTable(domain, rounded.table)
-            return Published(domain, held, found.method, plan.spec.rounding, dict(rounded.changes), notes)
+            return Published(domain, held, found.method, how.rounding, dict(rounded.changes), notes)
     except NotKept as reason:
         notes = (*notes, f"not rounded: {reason}")
     try:
@@ -209,7 +171,7 @@ def check_given(spec: Spec) -> None:
     facts = facts_of(spec)
     cells = given_cells(spec)
     loose = loose_cells(facts)
-    if not is_given(spec) or keepable(spec.domain, facts.whole, loose) is not None:
+    if not is_given(spec) or unkept(spec.domain, facts.whole, tuple(margin for margin, _ in loose)):
         return
     names = spec.domain.margin({name for margin in (*facts.whole, *(margin for margin, _ in loose)) for name in margin})
     known = ExactCounts(
@@ -218,12 +180,6 @@ def check_given(spec: Spec) -> None:
         {cell: cells[cell] for cell in loose},
     )
     check_feasible(known, possible_mask(spec, names))
-
-
-def _unkept(plan: Plan) -> str | None:
-    """Why exact counts could not be kept by rounding; None where they are."""
-    exact = tuple(map(plan.counted_margin, plan.exact))
-    return keepable(plan.spec.domain, exact, tuple(_decoded(plan, cell) for cell in plan.cells))
 
 
 def _decoded(plan: Plan, cell: Codes) -> Codes:
@@ -256,9 +212,7 @@ def _expected_raise(plan: Plan) -> tuple[str, ...]:
 def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
     """Every residual that the measurements say something about, none of them known too well to be computed with."""
     measured = plan.domain.restrict(plan.measured_margin(domain.names))
-    measurements = (measurement.query.margin for measurement in plan.measurements)
-    margins = downward_closure([*measurements, *plan.exact])
-    covered = [margin for margin in margins if plan.accuracy.variance(margin) < np.inf]
+    covered = covered_margins(plan)
     fit.prepare(covered)
     values = {margin: fit.residual(margin) for margin in covered}
     variances = {margin: plan.accuracy.variance(margin) for margin in covered}

@@ -8,6 +8,7 @@ whichever has the less estimated risk); otherwise by least squares.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
+from margrave.planning.publication.methods import TRIMMED
 from margrave.reconstruct.estimates import Possible, Progress, independent
-from margrave.reconstruct.nonnegative.choice import NonNegative
 from margrave.reconstruct.nonnegative.least_squares import solve
-from margrave.reconstruct.nonnegative.sparse import posterior_mean
+from margrave.reconstruct.nonnegative.solvers import NonNegative
+from margrave.reconstruct.nonnegative.sparse import posterior_mean, trimmed
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.unbiased import Fit
@@ -26,17 +28,10 @@ from margrave.reconstruct.unbiased import Fit
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-METHODS = ("auto", "least-squares")
 _STEP = 0.2
 """How far the estimates are moved along a draw of their own noise, to see how a method follows."""
 _BEST = 1e6
 """No noise counts as more precise than this."""
-
-
-def is_wide_plan(plan: Plan) -> bool:
-    """Whether a measurement, or a table that is known exactly, has too many residuals to list."""
-    margins = {*(one.query.margin for one in plan.measurements if one.query.cells), *plan.exact}
-    return any(plan.accuracy.wide(margin) is not None for margin in margins)
 
 
 def wide_table(
@@ -47,12 +42,12 @@ def wide_table(
     names = plan.measured_margin(domain.names)
     spectrum, total = _spectrum(fit, names), float(fit.margin(()))
     allowed = None if possible.all() else possible.reshape(spectrum.transform.shape)
-    everywhere = bool((spectrum.finite > 0).reshape(-1)[1:].all())
-    if plan.spec.nonnegative == "auto" and everywhere:
+    if plan.publishing.method == "sparse":
         found = _alike(plan, fit, spectrum, names, allowed)
     else:
-        start = independent(max(total, 0.0), [fit.margin((name,)) for name in names])
-        solved = solve(_fixed(spectrum, max(total, 0.0)), max(total, 0.0), start, allowed, progress=progress)
+        total = max(total, 0.0)
+        start = partial(independent, total, [fit.margin((name,)) for name in names])
+        solved = solve(_fixed(spectrum, total), total, start, allowed, progress=progress)
         note = f"gap {solved.gap:.2g} after {solved.iterations} iterations"
         found = NonNegative(solved.table, "least-squares", solved.misfit, solved.gap, (note,))
     return NonNegative(found.table.reshape(shape), found.method, found.misfit, found.gap, found.notes)
@@ -81,22 +76,13 @@ def _alike(plan: Plan, fit: Fit, spectrum: Spectrum, names: Margin, possible: Po
     moved = Spectrum(spectrum.transform, spectrum.centre + _STEP * noise, spectrum.weights)
     here, there = (posterior_mean(one, possible, total) for one in (spectrum, moved))
     unbiased, drawn = (spectrum.transform.backward(one) for one in (spectrum.centre, noise))
-    tried = {"sparse": (here, there), "sparse, trimmed": (trimmed(here, total), trimmed(there, total))}
+    tried = {"sparse": (here, there), f"sparse{TRIMMED}": (trimmed(here, total), trimmed(there, total))}
     expected = sum(plan.spec.domain.cells(margin) * plan.mean_variance(margin) for margin in plan.spec.margins)
     risks = {name: _risk(names, wanted, unbiased, drawn, expected, *pair) for name, pair in tried.items()}
     best = min(risks, key=lambda name: risks[name])
     note = "estimated squared error: " + ", ".join(f"{name} {value:.4g}" for name, value in risks.items())
     table = tried[best][0]
     return NonNegative(table, best, spectrum.misfit(spectrum.transform.forward(table)), None, (note,))
-
-
-def trimmed(table: Floats, total: float | None) -> Floats:
-    """The table with cells that are expected to hold less than half a record emptied; an exact total is kept."""
-    kept = np.where(table < 0.5, 0.0, table)
-    mass = float(kept.sum())
-    if total is None:
-        return kept
-    return kept * (total / mass) if mass > 0 else table
 
 
 def _risk(

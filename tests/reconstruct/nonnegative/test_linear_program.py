@@ -8,7 +8,8 @@ from scipy.optimize import linprog
 
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteLaplace, Generator
-from margrave.reconstruct.nonnegative.linear_program import linear_program, raised, sufficient_raise
+from margrave.reconstruct.nonnegative.linear_program import linear_program
+from margrave.reconstruct.nonnegative.simple import raised, sufficient_raise
 from tests.reconstruct.cases import domain_of, masks, noisy, problems
 
 pytestmark = pytest.mark.slow

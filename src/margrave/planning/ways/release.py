@@ -8,7 +8,7 @@ from margrave.planning.checks import check_spec
 from margrave.planning.effect import fact_words, price_factor
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
-from margrave.planning.prediction import as_records, reading_seconds, record_seconds
+from margrave.planning.prediction import reading_seconds, record_seconds
 from margrave.planning.target import plan_for, sweep
 from margrave.planning.ways.registry import Remarks, SpecWay, register
 from margrave.planning.written import notion_of
@@ -32,10 +32,11 @@ def remarks(plan: Plan) -> Remarks:
         f"Memory: about {_bytes(plan.memory)}; time: about {_seconds(plan.seconds)} after reading, plus about "
         f"{reading_seconds(plan, 10**6):.2g} s per million records."
     )
-    if as_records(plan):
-        times = [f"{_seconds(record_seconds(plan, count))} for {count:,}" for count in (10_000, 100_000)]
-        words.append(f"Fitting records, and their error bars: about {' and '.join(times)} of them.")
-    return Remarks(tuple(words), found)
+    words.append(plan.publishing.words())
+    if plan.publishing.records:
+        times = [f"{_seconds(record_seconds(plan, count))} for {count:,}" for count in (1_000, 10_000, 100_000)]
+        words.append(f"Fitting records, and their error bars: about {', '.join(times)} of them.")
+    return Remarks(tuple(words), {**found, "publishing": plan.publishing.as_dict()})
 
 
 def _bytes(amount: int) -> str:

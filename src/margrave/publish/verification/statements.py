@@ -16,6 +16,8 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
+from margrave.planning.publication.methods import METHODS, TRIMMED
+from margrave.planning.publication.publishing import RECORDS
 from margrave.publish.bundle.account import parsed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
@@ -36,7 +38,6 @@ from margrave.publish.verification.found import (
     short,
 )
 from margrave.reconstruct.bars import Bars, too_small
-from margrave.reconstruct.nonnegative.choice import METHODS, TRIMMED
 from margrave.spec.choices import STRATEGIES
 from margrave.spec.spec import possible_mask
 
@@ -101,8 +102,8 @@ def _check_methods(release: Released) -> None:
     said = [("plan.strategy", release.plan.strategy, spec.strategy, (*STRATEGIES, "search"))]
     if published is not None:
         method = published.method.removesuffix(TRIMMED)
-        said.append(("published.method", method, spec.nonnegative, (*METHODS, "records")))
-        ways = ("controlled",) if published.method == "records" else (spec.rounding, "none")
+        said.append(("published.method", method, spec.nonnegative, (*METHODS, RECORDS)))
+        ways = ("controlled",) if published.method == RECORDS else (spec.rounding, "none")
         said.append(("published.rounding", published.rounding, "auto", ways))
     for place, found, asked, there in said:
         if found == "auto" or found not in ((asked,) if asked != "auto" else there):

@@ -22,8 +22,10 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
+from margrave.errors import UsageError
 from margrave.planning.limits import ENTROPY_CELLS
 from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.stein import probes, risk_of
 
@@ -40,8 +42,8 @@ class Entropy:
     risk: float
 
 
-def applies(estimates: Estimates) -> bool:
-    """Whether the table is small enough and not empty, and nothing but perhaps the total is exact."""
+def followable(estimates: Estimates) -> bool:
+    """Whether there is a path: the table is small enough and not empty, and nothing but perhaps the total is exact."""
     noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
     return noisy and len(estimates.values) > 1 and estimates.domain.cells() <= ENTROPY_CELLS and estimates.total >= 1.0
 
@@ -74,6 +76,17 @@ def entropy(
         kappa *= _FALL
     assert best is not None
     return best
+
+
+@solver("entropy")
+def _solve(
+    estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
+) -> NonNegative:
+    if not followable(estimates):
+        raise UsageError("the method 'entropy' needs a table that is not empty: use 'auto' or 'least-squares'")
+    chosen = entropy(estimates, wanted, possible, progress=progress)
+    note = f"κ = {chosen.kappa:.3g}, estimated squared error {chosen.risk:.4g}"
+    return NonNegative.of(estimates, chosen.table, "entropy", note)
 
 
 class Path:

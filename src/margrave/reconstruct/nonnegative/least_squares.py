@@ -8,28 +8,33 @@ lower bound ``−s·z − ½ Σ s²/λ`` (z the unconstrained optimum) once thei
 constant is added to keep them non-negative; the gap is the distance of the objective from that bound. Half the squared
 distance from the optimum, in units of the noise, is at most the gap.
 
+In a large table of which all cells are measured alike the optimum is known: each cell is lowered by the same amount.
 Where unmeasured residuals leave many optima, the one reached from the product of the one-way tables is returned.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Margin
+from margrave.planning.limits import QUICK_CELLS
 from margrave.reconstruct.estimates import Estimates, Possible, Progress
-from margrave.reconstruct.nonnegative.entropy import Path
-from margrave.reconstruct.nonnegative.entropy import applies as path_applies
+from margrave.reconstruct.nonnegative.entropy import Path, followable
+from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 
 _RELAXATION = 1.6
 _CHECK = 20
-_SMALL = 4096
-"""Up to this many cells the method is quick from any start; beyond, the entropic path leads near the optimum first."""
 _WORK = 100_000_000
 """Cells times iterations, at most."""
 _STAGES = 10
+_EVEN = 1e-9
+"""Weights that differ by less, relative to the larger, are alike."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +59,54 @@ def least_squares(
     progress: Progress | None = None,
 ) -> LeastSquares:
     """Solve until the gap is below ``tolerance · max(1, misfit)``, or as far as the permitted work goes."""
-    spectrum, start = Spectrum.of(estimates, fix_total=True), _start(estimates, possible)
+    spectrum = Spectrum.of(estimates, fix_total=True)
+    start = partial(_start, estimates, possible)
     return solve(spectrum, estimates.total, start, possible, tolerance=tolerance, progress=progress)
+
+
+def _is_even(spectrum: Spectrum) -> bool:
+    """Whether everything but the total is measured alike."""
+    weights = spectrum.weights.ravel()[1:]
+    return bool(0 < weights.max() < np.inf and weights.min() > (1 - _EVEN) * weights.max())
+
+
+def projected(spectrum: Spectrum, total: float, possible: Possible | None = None) -> LeastSquares:
+    """The solution where all cells are measured alike: each lowered by the same amount, none below zero."""
+    allowed = np.ones(spectrum.transform.shape, dtype=bool) if possible is None else possible
+    unbiased = spectrum.transform.backward(spectrum.centre)
+    falling = -np.sort(-unbiased[allowed])
+    levels = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
+    level = levels[np.flatnonzero(falling > levels)[-1]] if total > 0 else falling[0]
+    table = np.where(allowed, np.maximum(unbiased - level, 0.0), 0.0)
+    slope = spectrum.slope(table)
+    return _certify(spectrum, allowed, total, table, slope - slope[allowed].min(), 0)
+
+
+@solver("least-squares")
+def _solve(
+    estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
+) -> NonNegative:
+    solved = least_squares(estimates, possible, progress=progress)
+    note = f"gap {solved.gap:.2g} after {solved.iterations} iterations"
+    if solved.violation > 0:
+        note += f"; largest error of an exact coordinate {solved.violation:.2g}"
+    return NonNegative(solved.table, "least-squares", solved.misfit, solved.gap, (note,))
 
 
 def solve(
     spectrum: Spectrum,
     total: float,
-    start: Floats,
+    start: Callable[[], Floats],
     possible: Possible | None = None,
     *,
     tolerance: float = 1e-5,
     progress: Progress | None = None,
 ) -> LeastSquares:
-    """`least_squares` for coordinates whose total is exact, from a table to start at."""
-    cells, allowed = start, np.ones(start.shape, dtype=bool) if possible is None else possible
+    """`least_squares` for coordinates whose total is exact, from a table to start at where steps are needed."""
+    if spectrum.centre.size > QUICK_CELLS and _is_even(spectrum):
+        return projected(spectrum, total, possible)
+    cells = start()
+    allowed = np.ones(cells.shape, dtype=bool) if possible is None else possible
     slope = spectrum.slope(cells)
     best = _certify(spectrum, allowed, total, cells, slope, 0)
     if total == 0.0:  # only the empty table is left
@@ -96,7 +134,7 @@ def solve(
 
 def _start(estimates: Estimates, possible: Possible | None) -> Floats:
     """Independence, or for a large table the end of the path that leads from there towards the optimum."""
-    if estimates.domain.cells() > _SMALL and path_applies(estimates):
+    if estimates.domain.cells() > QUICK_CELLS and followable(estimates):
         path = Path(estimates, possible)
         kappa = path.first_kappa()
         return [path.solve(kappa * 0.5**stage) for stage in range(_STAGES)][-1]

@@ -1,4 +1,4 @@
-"""The min–max program of Barak et al. and Yang et al., and their simple raise of the total.
+"""The min–max program of Barak et al. and Yang et al.
 
     minimise b   over w ≥ 0, w = 0 where impossible, |f^T(w) − f̂^T| ≤ b for every measured T
 
@@ -9,21 +9,19 @@ independent coordinates, on which the papers' rounding bound rests.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array, eye_array
-from scipy.special import gammaincinv
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
-from margrave.errors import MargraveError, RefusedError, UsageError
-from margrave.reconstruct.estimates import Estimates, Possible
-
-LARGEST = 1 << 16
-"""The most cells for which the program is solved."""
+from margrave.errors import MargraveError, RefusedError
+from margrave.planning.limits import PROGRAM_CELLS
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,9 @@ class LinearProgram:
 def linear_program(estimates: Estimates, possible: Possible | None = None) -> LinearProgram:
     """Solve by the dual simplex method. Variables: the cells w, the errors e of the coordinates, the bound b."""
     cells = estimates.domain.cells()
-    if cells > LARGEST:
+    if cells > PROGRAM_CELLS:
         raise RefusedError(
-            f"the linear program is for tables of up to {LARGEST} cells, and this one has {cells}: "
+            f"the linear program is for tables of up to {PROGRAM_CELLS} cells, and this one has {cells}: "
             "use the method 'least-squares'"
         )
     blocks = [_coordinates(estimates, margin) for margin in estimates.values]
@@ -67,6 +65,15 @@ def linear_program(estimates: Estimates, possible: Possible | None = None) -> Li
     return LinearProgram(table, float(solved.x[-1]))
 
 
+@solver("linear-program")
+def _solve(
+    estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
+) -> NonNegative:
+    program = linear_program(estimates, possible)
+    note = f"largest coefficient error b = {program.bound:.6g}"
+    return NonNegative.of(estimates, program.table, "linear-program", note)
+
+
 def _coordinates(estimates: Estimates, margin: Margin) -> tuple[Floats, Floats]:
     """The rows that take f^T from the cells, and the estimates. Of two opposite coordinates one is enough."""
     domain = estimates.domain
@@ -82,32 +89,3 @@ def _coordinates(estimates: Estimates, margin: Margin) -> tuple[Floats, Floats]:
             rows = np.asarray(np.kron(rows, np.full((1, size), 1.0 / size)), dtype=np.float64)
     target = estimates.values[margin][tuple(keep)] * (domain.cells(margin) / domain.cells())
     return rows, np.ravel(target)
-
-
-def raised(estimates: Estimates) -> tuple[Floats, float]:
-    """Simple non-negativity: the table of the released coefficients alone, its constant raised until no cell is
-    negative; and by how much the total grew. Everything but the total is kept.
-    """
-    if estimates.exact(()):
-        raise UsageError("the method 'simple' changes the total, which is a public fact here: use 'least-squares'")
-    domain = estimates.domain
-    table = np.zeros(domain.shape())
-    for margin, value in estimates.values.items():
-        axes = [domain[name].size if name in margin else 1 for name in domain.names]
-        table = table + value.reshape(axes) * (domain.cells(margin) / domain.cells())
-    lowest = min(float(table.min()), 0.0)
-    return np.maximum(table - lowest, 0.0), -lowest * domain.cells()
-
-
-def sufficient_raise(scale: float, contrasts: int, failure: float) -> float:
-    """How much to raise the total so that every margin is non-negative with probability at least 1 − ``failure``.
-
-    For ``contrasts`` Fourier coefficients, each a ±1 contrast with discrete Laplace noise of the given scale: a margin
-    sinks by at most the sum of the |noise| over the number of its cells. |noise| is at most an exponential variable
-    plus ``scale · log(2/(1 + e^(−1/scale)))`` in distribution, and a sum of exponentials is a gamma variable. Holds for
-    margins rebuilt from the released coefficients, whatever the data.
-    """
-    if not 0 < failure < 1 or contrasts < 1 or scale <= 0:
-        raise UsageError("a raise needs a positive scale, at least one contrast and a failure probability in (0, 1)")
-    discrete = log(2.0 / (1.0 + exp(-1.0 / scale)))
-    return scale * (float(gammaincinv(contrasts, 1.0 - failure)) + contrasts * discrete)

@@ -11,7 +11,7 @@ The random numbers come from a fixed seed: the same estimates give the same tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, prod
 
@@ -23,20 +23,14 @@ from scipy.special import ndtr
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.spectrum import cosines
-from margrave.planning.limits import CHAIN_SIZE
-from margrave.reconstruct.estimates import Estimates, Possible
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals
 
 _WARM, _KEPT, _LEAPS, _REFRESH, _SETTLED = 200, 480, 12, 20, 130
 _SHAPE, _SCALE, _TOTAL = 0.5, 0.1, 4.0
 _HIGHEST = 40.0
-
-
-def applies(estimates: Estimates) -> bool:
-    """Whether the table is small enough, and everything but perhaps the total is measured with noise."""
-    noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
-    return noisy and 1 < parameters(estimates) <= CHAIN_SIZE / estimates.domain.cells()
 
 
 def parameters(estimates: Estimates) -> int:
@@ -87,6 +81,14 @@ def log_linear(estimates: Estimates, possible: Possible | None = None) -> tuple[
     table, accepted = _chain(model, effects, variances, normals)
     table = table.reshape(estimates.domain.shape())
     return (table * (estimates.total / table.sum()) if estimates.exact(()) else table), accepted
+
+
+@solver("log-linear")
+def _solve(
+    estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
+) -> NonNegative:
+    table, accepted = log_linear(estimates, possible)
+    return NonNegative.of(estimates, table, "log-linear", f"posterior mean; {accepted:.0%} of the moves accepted")
 
 
 def _model(estimates: Estimates, possible: Possible | None) -> _Model:

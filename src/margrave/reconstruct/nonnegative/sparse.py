@@ -12,14 +12,16 @@ of the unbiased table, the same for all cells, so no matrix is inverted and memo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from margrave.algebra.arrays import Floats
-from margrave.reconstruct.estimates import Estimates, Possible
+from margrave.algebra.domain import Margin
+from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 
 _SCALES = 6
@@ -39,17 +41,16 @@ class Prior:
     scales: Floats
 
 
-def applies(estimates: Estimates) -> bool:
-    """Whether every residual is measured with noise (the total perhaps without): each cell has an unbiased estimate."""
-    domain = estimates.domain
-    noisy = all(variance > 0 for margin, variance in estimates.variances.items() if margin)
-    measured = sum(prod(size - 1 for size in domain.shape(margin)) for margin in estimates.values)
-    return noisy and 1 < measured == domain.cells()
-
-
 def sparse(estimates: Estimates, possible: Possible | None = None) -> Floats:
     """The posterior mean of every cell, scaled to the total where that is exact."""
     return posterior_mean(Spectrum.of(estimates), possible, estimates.total if estimates.exact(()) else None)
+
+
+@solver("sparse")
+def _solve(
+    estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
+) -> NonNegative:
+    return NonNegative.of(estimates, sparse(estimates, possible), "sparse")
 
 
 def posterior_mean(spectrum: Spectrum, possible: Possible | None, total: float | None) -> Floats:
@@ -73,6 +74,15 @@ def posterior_mean(spectrum: Spectrum, possible: Possible | None, total: float |
     table = _spread(mean, allowed)
     mass = float(table.sum())
     return table * (total / mass) if total is not None and mass > 0 else table
+
+
+def trimmed(table: Floats, total: float | None) -> Floats:
+    """The table with cells that are expected to hold less than half a record emptied; an exact total is kept."""
+    kept = np.where(table < 0.5, 0.0, table)
+    mass = float(kept.sum())
+    if total is None:
+        return kept
+    return kept * (total / mass) if mass > 0 else table
 
 
 def _spread(cells: Floats, allowed: Possible) -> Floats:

@@ -1,4 +1,4 @@
-"""The compiled inner loops. It needs numba, so it is imported only where records are about to be fitted."""
+"""The compiled inner loops. Numba takes long to load, so this is imported only where records are about to be fitted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _FACTORS = 16
 
 
 def compiled(function: F) -> F:
-    """The function, compiled when it is first called."""
-    return cast(F, njit(function))
+    """The function, compiled when it is first called and kept for other programs, where there is a place for that."""
+    try:
+        return cast(F, njit(function, cache=True))
+    except RuntimeError:  # Neither beside this file nor among the user's files may anything be written.
+        return cast(F, njit(function))
 
 
 @compiled

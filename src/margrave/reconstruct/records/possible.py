@@ -1,17 +1,15 @@
-"""Whether records can be fitted, found out before anything is spent. Needs neither data nor numba."""
+"""Whether records can be fitted here, found out before anything is spent. Needs no data, and loads no compiler."""
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from margrave.algebra.domain import Domain
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.planning.limits import LISTED_ATTRIBUTES, RECORD_READS
-from margrave.planning.prediction import record_reads
+from margrave.planning.publication.publishing import used_domain
 from margrave.reconstruct.records.start import first_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
@@ -22,28 +20,13 @@ if TYPE_CHECKING:
 _TRIED = 64
 
 
-def no_records(plan: Plan, domain: Domain) -> str | None:
-    """Why records of this domain cannot be fitted to the answers of a plan; None where they can."""
-    if not plan.encoding.keeps_cells:
-        return "records are not fitted to attributes written in binary: use another strategy"
-    if any(plan.accuracy.wide(plan.measured_margin(margin)) is not None for margin in plan.spec.margins):
-        return f"records are not fitted to tables of more than {LISTED_ATTRIBUTES} attributes, or as large"
-    if any(plan.exact) or plan.cells:
-        return "fitted records keep no exact counts but the total"
-    if plan.spec.rounding == "none":
-        return "records are whole numbers: leave out rounding"
-    if plan.spec.nonnegative == "auto" and record_reads(plan) > RECORD_READS:
-        return "fitting records to so many tables would take long: it is done only if nonnegative = 'records'"
-    if not any(plan.spec.margins):
-        return "there is no table of any attribute to fit records to"
-    try:
-        metadata.version("numba")
-    except metadata.PackageNotFoundError:
-        return "fitting records needs numba: pip install 'margrave[records]'"
-    found = variables(domain, plan.spec.codebook)
+def check_records(plan: Plan) -> None:
+    """Refuse a plan whose tables will be those of records where none can be found, or the compiler is not there."""
+    if find_spec("numba") is None:
+        raise RefusedError(
+            "fitting records needs numba, which is installed with margrave and is not there: pip install numba, or "
+            "publish unbiased tables with nonnegative = 'none'"
+        )
+    found = variables(used_domain(plan), plan.spec.codebook)
     even = [np.full(size, 1 / size) for size in found.sizes()]
-    try:
-        first_records(even, _TRIED, zeros(found, plan.spec.structural_zeros, plan.spec.domain), Generator.seeded(0))
-    except RefusedError as error:
-        return str(error)
-    return None
+    first_records(even, _TRIED, zeros(found, plan.spec.structural_zeros, plan.spec.domain), Generator.seeded(0))
