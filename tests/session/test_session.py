@@ -183,3 +183,10 @@ def test_the_question_is_the_same_in_whichever_order_its_declaration_is_written(
     turned = DataSpec.load(f"{head}[tables.visits]{tables[1]}\n[tables.people]{people}")
     assert PricedQuestion(turned, question.aggregate, question.budget).question == question.question
     assert question.amount == Fraction(1, 10)
+
+
+def test_sql_asks_the_same_question(session):
+    asked = session.sql("SELECT region, COUNT(*) FROM people WHERE age >= 18 GROUP BY region")
+    assert asked.node == session["people"].where(c.age >= 18).group_by(c.region).count().node
+    with pytest.raises(UsageError, match="LIMIT"):
+        session.sql("SELECT COUNT(*) FROM people LIMIT 1")

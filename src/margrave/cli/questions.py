@@ -41,6 +41,7 @@ def ask(
     dataset: Annotated[
         str | None, typer.Option(help="NAME@VERSION, if several are open for questions.", show_default=False)
     ] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="The question is written as SQL.")] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")
     ] = False,
@@ -54,21 +55,29 @@ def ask(
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question about a data set that is open, and pay for it; or, with --explain or --within, only its price."""
+    """Ask a question about an open data set, and pay for it.
+
+    With --explain or --within it is not asked: what it would cost and be worth is said.
+    """
     from margrave.publish.answers import answer_json
     from margrave.session.session import Session
 
     with Session.open(ledger, account, dataset) as session:
-        asked = session.ask(question)
+        asked = session.sql(question) if sql else session.ask(question)
         if explain or within is not None:
             told = asked.explain(eps, rho=rho, within=within, confidence=confidence, rows=rows)
             if as_json:
                 print_json(told.to_json())
             else:
-                say(repr(told))
+                _say_lines(repr(told))
             return
         answer = asked.release(eps, rho=rho)
     if as_json:
         print_json({**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left})
     else:
-        say(repr(answer))
+        _say_lines(repr(answer))
+
+
+def _say_lines(text: str) -> None:
+    for line in text.splitlines():
+        say(line)

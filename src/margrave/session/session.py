@@ -19,6 +19,7 @@ from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.relations import Rows
+from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
 from margrave.publish.answers import AnswerTable
@@ -84,6 +85,10 @@ class Session:
     def ask(self, text: str) -> QuestionBuilder:
         """The question that a text asks: ``people where age in 18-64 by region average income``."""
         return QuestionBuilder(self, self.data, parsed(text, self.data))
+
+    def sql(self, text: str) -> QuestionBuilder:
+        """The question that an SQL text asks: ``SELECT region, AVG(income) FROM people GROUP BY region``."""
+        return QuestionBuilder(self, self.data, read_sql(text, self.data))
 
     def allowances(self) -> tuple[Allowance, ...]:
         """What the account may still spend: its grants, and the cap of the data set."""

@@ -7,4 +7,5 @@ aggregates   what is asked of the rows
 wording      a tree as readable text
 tokens       words, numbers, texts and signs
 text         readable text as a tree
+sql          a part of SQL as a tree
 """
