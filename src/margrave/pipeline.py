@@ -40,6 +40,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.ways.registry import planned
+from margrave.progress import Progress
 from margrave.publish.answers import AnswerPack, AnswerTable
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger
     from margrave.publish.graphs.release import GraphRelease
     from margrave.publish.release import Release
-
-Progress = Callable[[int, int | None], None]
 
 
 @overload

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from margrave.progress import Progress
+
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int | None], None]
 PATIENCE = 2.0
 """Seconds after which a step that shows no progress bar is named."""
 
@@ -153,14 +154,14 @@ def progress(what: str) -> Iterator[Progress | None]:
     with Bar(*columns, *times, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
-        def update(done: int, total: int | None) -> None:
+        def update(done: int, total: int | None, misfit: float | None = None) -> None:
             bar.update(task, completed=done, total=total)
 
         yield update
 
 
 @contextmanager
-def watching(what: str) -> Iterator[Callable[[float], None] | None]:
+def watching(what: str) -> Iterator[Progress | None]:
     """A line on stderr, in a terminal with the number last told; in a pipe only if it takes a while."""
     if not sys.stderr.isatty():
         with _patience(what):
@@ -169,7 +170,11 @@ def watching(what: str) -> Iterator[Callable[[float], None] | None]:
     from rich.console import Console
 
     with Console(stderr=True).status(what) as status:
-        yield lambda misfit: status.update(f"{what}: misfit {misfit:.3g}")
+
+        def update(done: int, total: int | None, misfit: float | None = None) -> None:
+            status.update(what if misfit is None else f"{what}: misfit {misfit:.3g}")
+
+        yield update
 
 
 def warn_of_formulas(texts: Sequence[str]) -> None:
@@ -188,7 +193,7 @@ class Terminal:
     def counting(self, what: str) -> AbstractContextManager[Progress | None]:
         return progress(what)
 
-    def watching(self, what: str) -> AbstractContextManager[Callable[[float], None] | None]:
+    def watching(self, what: str) -> AbstractContextManager[Progress | None]:
         return watching(what)
 
     def notice(self, text: str) -> None:

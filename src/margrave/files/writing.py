@@ -6,7 +6,7 @@ import logging
 import os
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
@@ -16,11 +16,11 @@ from typing import IO
 from margrave.errors import BundleError, UsageError
 from margrave.files.content import AnswerFile, Content, pieces, room
 from margrave.files.temporary import settle_folder, temporary_folder
+from margrave.progress import Step
 
 File = tuple[str, bytes]
 """The name of a file inside a bundle, with forward slashes, and its content."""
 
-Step = Callable[[], None]
 
 PREFIX = ".margrave-unfinished-"
 """How the name of a folder begins in which a bundle is being written."""

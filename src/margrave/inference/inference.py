@@ -6,7 +6,7 @@ derivation, and how often the intervals hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -24,12 +24,12 @@ from margrave.inference.intervals import Contrast, LogOdds, interval
 from margrave.inference.quasi import FitState, Quantity, Quasi
 from margrave.models.model import Model
 from margrave.planning.accuracy import LEVEL
+from margrave.progress import Progress
 from margrave.publish.released import Released
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int | None], None]
 Sought = tuple[Margin, tuple[str, ...], Quantity]
 """Attributes, their values, and the number that is asked about."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -16,8 +16,7 @@ from margrave.errors import DataError, UsageError
 from margrave.local.kept import is_kept, read_kept
 from margrave.local.reports import TOKEN, question_digits, read_symbols
 from margrave.planning.local.plan import LocalPlan
-
-Progress = Callable[[int, int | None], None]
+from margrave.progress import Progress
 
 STANDARD_INPUT = "-"
 _TOGETHER = 1 << 16

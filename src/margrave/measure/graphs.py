@@ -10,13 +10,13 @@ from margrave.algebra.arrays import Integers
 from margrave.crossing import MeasuredGraph
 from margrave.measure.engines.count import count_margins
 from margrave.measure.failures import Failures
-from margrave.measure.records import Progress
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.graphs.degrees import Side
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.graphs.spec import GraphSpec
+from margrave.progress import Progress
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 
 

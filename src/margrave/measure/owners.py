@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -19,8 +19,7 @@ from margrave.measure.sources.sources import check_columns, open_source
 from margrave.planning.join.ids import IdPart, whole_id
 from margrave.planning.join.owners import Owner
 from margrave.planning.join.spec import JoinSpec
-
-Progress = Callable[[int, int | None], None]
+from margrave.progress import Progress
 
 _NO_IDS = ("floats", "booleans")
 

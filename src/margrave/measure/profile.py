@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from margrave.crossing import ColumnProfile, Profile
 from margrave.errors import DataError
 from margrave.measure import parse
-from margrave.measure.records import Progress
 from margrave.measure.sources.columns import encode, kind_of, plain
 from margrave.measure.sources.sources import Source, check_columns
+from margrave.progress import Progress
 
 MOST_VALUES = 64
 """A column with more distinct values than this is not offered as categories."""

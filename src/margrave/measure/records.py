@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +18,8 @@ from margrave.measure.failures import Failures
 from margrave.measure.recode import Recoder
 from margrave.measure.sources.columns import encode, kind_of, plain
 from margrave.measure.sources.sources import Source, check_columns
+from margrave.progress import Progress
 from margrave.spec.codebook import Codebook
-
-Progress = Callable[[int, int | None], None]
-"""Called with the number of records done and, where known, of all records."""
 
 LARGEST = (1 << 63) - 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,8 @@ from margrave.measure.engines.count import count_margins, count_tables
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator, sample_many
 from margrave.planning.plan import MOST_RECORDS, Plan, given_facts
+from margrave.progress import Progress
 from margrave.spec.spec import Spec
-
-Progress = Callable[[int, int | None], None]
 
 
 def count(spec: Spec, data: Any, margins: Iterable[Margin], progress: Progress | None = None) -> ExactTables:

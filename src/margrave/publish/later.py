@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from margrave.progress import Progress
 
 T = TypeVar("T")
 
@@ -13,10 +15,10 @@ T = TypeVar("T")
 class Later(Generic[T]):
     """A value that is made when it is first asked for, and then kept; whoever asks first may follow its making."""
 
-    make: Callable[[Any], T]
+    make: Callable[[Progress | None], T]
     _made: list[T] = field(default_factory=list, init=False, repr=False)
 
-    def get(self, progress: Any = None) -> T:
+    def get(self, progress: Progress | None = None) -> T:
         """The value; ``progress`` is told how far it is, if it is made now."""
         if not self._made:
             self._made.append(self.make(progress))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from margrave.facts.bounds import CellBounds
+from margrave.progress import Progress
 from margrave.publish.bundle import bundle
 from margrave.publish.notebook import release_html
 from margrave.publish.released import Released
@@ -39,7 +39,7 @@ class Release(Released):
         path: str | Path,
         *,
         sign: SigningKey | None = None,
-        progress: Callable[[int, int | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> Path:
         """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -19,6 +19,7 @@ from margrave.errors import UsageError
 from margrave.planning.accuracy import LEVEL, TableForecast
 from margrave.planning.guarantee import approximate
 from margrave.planning.plan import Plan
+from margrave.progress import Progress
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
 from margrave.publish.later import Later
@@ -124,11 +125,11 @@ class Released:
         """The form of the error bars: that of this Margrave, unless they were read from a bundle."""
         return FORMS.bars if self.origin is None else self.origin.form
 
-    def prepare_tables(self, progress: Callable[[float], None] | None = None) -> None:
+    def prepare_tables(self, progress: Progress | None = None) -> None:
         """Make now what is published, and otherwise made when first needed; ``progress`` is told how near it is."""
         self._publication.get(progress)
 
-    def prepare(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+    def prepare(self, progress: Progress | None = None) -> None:
         """Do now what takes a while and would otherwise be done when first needed: the simulations of error bars."""
         if not self.bars:
             self._simulated.get(progress)

@@ -15,6 +15,7 @@ from margrave.errors import BundleError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import write_file
 from margrave.planning.asked import Sheet
+from margrave.progress import Progress
 from margrave.publish.bundle.account import Checksum, parsed, read_checksum, unsealed
 from margrave.publish.bundle.reading import Files, manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST, REPORT
@@ -28,15 +29,13 @@ if TYPE_CHECKING:
 TABLES = "release"
 """The way of bundles that name none: those of tables."""
 
-Progress = Callable[[int, int | None], None]
-
 
 class Teller(Protocol):
     """Whoever tells people how far long work is: the terminal, or nobody."""
 
     def counting(self, what: str) -> AbstractContextManager[Progress | None]: ...
 
-    def watching(self, what: str) -> AbstractContextManager[Callable[[float], None] | None]: ...
+    def watching(self, what: str) -> AbstractContextManager[Progress | None]: ...
 
     def notice(self, text: str) -> None: ...
 

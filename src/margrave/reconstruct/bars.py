@@ -8,7 +8,7 @@ random numbers come from a seed that is published with the bars, so that anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,13 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
+from margrave.progress import Progress
 from margrave.reconstruct.published import Published, digest, publish
 from margrave.reconstruct.unbiased import Fit
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-Progress = Callable[[int, int | None], None]
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The standard error and the half-width of the interval, for each cell of a table."""
@@ -226,7 +226,7 @@ def simulated_bars(
     fit: Fit,
     published: Published | None,
     seed: str,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulated | None:
     """Simulations of the published table, for its error bars; None where none are simulated."""
     if published is None or not is_simulated(published):

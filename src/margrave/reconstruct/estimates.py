@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,6 @@ from margrave.errors import UsageError
 
 Possible = NDArray[np.bool_]
 """Which cells of the full table may hold records."""
-Progress = Callable[[float], None]
-"""Is told, from time to time, the gap or the risk that has been reached."""
 
 
 @dataclass(frozen=True)

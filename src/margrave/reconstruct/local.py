@@ -24,8 +24,9 @@ from margrave.errors import RefusedError, UsageError
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.local.forecast import Precisions
 from margrave.planning.local.plan import LocalPlan
+from margrave.progress import Progress
 from margrave.reconstruct.bars import Compared, Simulated, replicates, understated
-from margrave.reconstruct.estimates import Estimates, Progress
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.nonnegative.choice import nonnegative
 from margrave.reconstruct.normals import Normals

@@ -6,7 +6,6 @@ agree with each other, hold no negative and no fractional number, and are the cr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -18,6 +17,7 @@ from margrave.crossing import Measured
 from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
 from margrave.noise import DiscreteLaplace
 from margrave.planning.publication.publishing import covered_margins, is_wide_plan, unkept, used_domain
+from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep
 from margrave.reconstruct.held import FullTable, Held, Records
@@ -34,7 +34,6 @@ from margrave.spec.spec import Spec, possible_mask
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-Progress = Callable[[float], None]
 
 _LEAST = 1e-6
 """No noise counts as less than this variance, a thousandth of a record: at ε = 500 it is 1e-217, which nobody could

@@ -17,7 +17,8 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.planning.publication.methods import TRIMMED
-from margrave.reconstruct.estimates import Possible, Progress, independent
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Possible, independent
 from margrave.reconstruct.nonnegative.least_squares import solve
 from margrave.reconstruct.nonnegative.solvers import NonNegative
 from margrave.reconstruct.nonnegative.sparse import posterior_mean, trimmed

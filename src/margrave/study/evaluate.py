@@ -4,7 +4,7 @@ truth, so only for data that the spec declares not confidential.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod, sqrt
@@ -22,6 +22,7 @@ from margrave.models.model import Model
 from margrave.pipeline import count, release
 from margrave.planning.plan import Plan
 from margrave.planning.target import sweep
+from margrave.progress import Progress
 from margrave.publish.release import Release
 from margrave.reconstruct.published import publishable
 from margrave.score.measures import margin_errors
@@ -32,7 +33,6 @@ from margrave.spec.spec import Spec
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int | None], None]
 
 LARGEST = 1 << 20
 """The most cells of a full table whose small counts are looked at."""

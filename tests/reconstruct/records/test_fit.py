@@ -182,7 +182,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
             super().__init__(*given)
             held.append(self)
 
-    def stop(misfit):
+    def stop(done, total, misfit):
         reports.append(held[-1].sampler.codes.copy())
         if len(reports) == 3:
             raise KeyboardInterrupt

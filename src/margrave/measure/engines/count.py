@@ -18,9 +18,10 @@ from margrave.measure.engines.sparse import SparseTally, check_numbers
 from margrave.measure.engines.spill import remove_orphans
 from margrave.measure.failures import Failures
 from margrave.measure.impossible import Pattern, Patterns
-from margrave.measure.records import Coded, Progress, blocks, checked_total, exact_amount, read
+from margrave.measure.records import Coded, blocks, checked_total, exact_amount, read
 from margrave.measure.sources.sources import Source
 from margrave.measure.units import bound_units
+from margrave.progress import Progress
 from margrave.spec.codebook import Codebook
 
 DENSE_CELLS = 1 << 24

@@ -22,10 +22,11 @@ from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.measure.failures import Failures, guarded
 from margrave.measure.questions.recoding import recoder_of
-from margrave.measure.records import Progress, unit_ids
+from margrave.measure.records import unit_ids
 from margrave.measure.sources.sources import Source, check_columns, open_source
 from margrave.planning.questions.data_spec import DataSpec, TableSpec
 from margrave.planning.questions.kinds import Kind
+from margrave.progress import Progress
 
 STORE = "store.duckdb"
 FORMAT = 1

@@ -7,7 +7,7 @@ The noisy whole numbers in `measurements.parquet` (`measurements/*.parquet` of a
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from margrave.errors import BundleError
 from margrave.facts.declared import Codes
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, is_archive, write_file, write_files
+from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.large import large_parts
@@ -51,8 +52,6 @@ from margrave.publish.report.page import report_html
 from margrave.publish.verification.signature import SigningKey, signed
 from margrave.reconstruct.bars import Bars
 
-Progress = Callable[[int, int | None], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
@@ -67,13 +66,7 @@ def save(release: Released, path: str | Path, progress: Progress | None = None, 
     target = Path(path)
     # The clock would make two seeded releases differ, which exist to be compared.
     now = datetime.now(UTC).isoformat(timespec="seconds") if release.private else None
-    total, done = _file_count(release) + (sign is not None), 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
+    step = counted(progress, _file_count(release) + (sign is not None))
 
     def with_signature(files: Iterator[File]) -> Iterator[File]:
         return files if sign is None else signed(files, sign, MANIFEST)

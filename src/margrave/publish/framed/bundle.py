@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of, is_archive, write_file, write_files
+from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
@@ -26,7 +27,6 @@ from margrave.publish.verification.signature import SigningKey, signed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Progress = Callable[[int, int | None], None]
 Read = Callable[[str], bytes]
 """The content of a file of a bundle, once its checksum fits."""
 
@@ -84,14 +84,7 @@ def save(
     progress: Progress | None = None,
 ) -> Path:
     """Write a new folder, or a new .zip file, as a whole or not at all; what a ledger has ``stored``, if it has."""
-    target, done = Path(path), 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, None)
-
+    target, step = Path(path), counted(progress, None)
     if stored is not None and is_archive(target) and sign is None:
         write_file(target, stored)
         return target

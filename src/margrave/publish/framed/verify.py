@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from margrave.errors import VerificationError
+from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked
 from margrave.publish.bundle.parquet import read_like
 from margrave.publish.bundle.parts import csv_pieces
@@ -26,8 +27,6 @@ from margrave.publish.verification.found import (
     differences,
 )
 
-Progress = Callable[[int, int | None], None]
-
 Formulas = Callable[[Any], tuple[str, ...]]
 """Texts of a release that a spreadsheet would compute."""
 _WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"))
@@ -36,14 +35,7 @@ _WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "word
 def verify_framed(framing: Framing, files: Files, progress: Progress | None, formulas: Formulas) -> Verified:
     """Check a whole bundle. The cost follows from the events when its value is made of them again."""
     frame, outcome = read_framed(framing, files)
-    total, done = 2 * len(frame.files), 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
+    step = counted(progress, 2 * len(frame.files))
     check_made(frame.made.software, frame.made.created, frame.private, frame.ledger)
     check_files(files, frame, step)
     left = [*_check_statements(framing, frame, outcome)]

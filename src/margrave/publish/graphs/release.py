@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.crossing import MeasuredGraph
 from margrave.files.content import Content
 from margrave.planning.graphs.plan import GraphPlan
+from margrave.progress import Progress
 from margrave.publish.bundle.reading import Files, archived
 from margrave.publish.framed.bundle import read_framed, save
 from margrave.publish.graphs.answers import GraphAnswers
@@ -45,7 +46,7 @@ class GraphRelease(GraphAnswers):
         path: str | Path,
         *,
         sign: SigningKey | None = None,
-        progress: Callable[[int, int | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> Path:
         """Write a bundle to a new folder, or to a new file if the name ends in .zip (docs/bundle-format.md).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from margrave.budget.units import Budget
 from margrave.errors import VerificationError
+from margrave.progress import Step
 from margrave.publish.bundle.account import Checksum, Listed, check_file, checked
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.reading import Files
@@ -22,7 +23,6 @@ from margrave.publish.verification.signature import SIGNATURE, PublicKey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Step = Callable[[], None]
 Place = tuple[str | int, ...]
 """Where something stands in JSON."""
 

@@ -18,6 +18,7 @@ from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
 from margrave.planning.publication.methods import METHODS, TRIMMED
 from margrave.planning.publication.publishing import RECORDS
+from margrave.progress import Step
 from margrave.publish.bundle.account import parsed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
@@ -30,7 +31,6 @@ from margrave.publish.report.page import report_html
 from margrave.publish.verification.found import (
     NotChecked,
     Place,
-    Step,
     check_made,
     check_page,
     difference_words,
@@ -132,7 +132,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
         yield NotChecked("bars", "which take as long to simulate again as to make: add --bars to do so")
         return
     again = replace(release, bars={})
-    again.prepare(lambda done, total: step())
+    again.prepare(lambda done, total, misfit=None: step())
     try:
         _compare_bars(release, again, manifest)
     except VerificationError:

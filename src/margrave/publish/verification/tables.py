@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from margrave.budget.units import budget_from_dict
 from margrave.errors import MargraveError, VerificationError
 from margrave.planning.checks import check_plan
 from margrave.planning.plan import Plan
+from margrave.progress import Progress, Step, counted
 from margrave.publish.bundle.account import Checksum, checked
 from margrave.publish.bundle.bundle import Bundle, read_bundle
 from margrave.publish.bundle.forms import Forms
@@ -51,7 +52,7 @@ from margrave.publish.bundle.parts import (
 from margrave.publish.bundle.reading import Files, manifest_content
 from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.verification.agreement import Agreement
-from margrave.publish.verification.found import Step, Verified, check_files, check_listed, compare
+from margrave.publish.verification.found import Verified, check_files, check_listed, compare
 from margrave.publish.verification.statements import check_bars, check_report, check_statements
 from margrave.reconstruct.bars import replicates
 from margrave.spec.sections import DataSection, Unit
@@ -64,8 +65,6 @@ _UNNAMED = "*"
 """Stands for a column that is not public; no attribute has this name."""
 _ROOM = Fraction(1, 10**6)
 
-Progress = Callable[[int, int | None], None]
-
 
 def verify_tables(files: Files, progress: Progress | None, bars: bool) -> Verified:
     """Check the whole bundle of a release of tables; ``bars``: simulate error bars again from their seed."""
@@ -73,14 +72,7 @@ def verify_tables(files: Files, progress: Progress | None, bars: bool) -> Verifi
     release, layout, listed = bundle.release, bundle.manifest.layout, len(bundle.manifest.files)
     again = replicates(release.publication) if bars and release.publication is not None else 0
     total = listed + (len(release.plan.spec.margins) if layout is None else layout.files) + again
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
+    step = counted(progress, total)
     _check_names(bundle)
     check_files(files, bundle.manifest, step)
     _check_guarantee(bundle)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from margrave.errors import MargraveError, VerificationError
+from margrave.progress import Progress
 from margrave.publish.bundle.account import check_version
 from margrave.publish.bundle.reading import manifest_content, opened
 from margrave.publish.verification.found import Verified
 from margrave.publish.verification.signature import PublicKey, signer_of
 from margrave.publish.way import check_there
 from margrave.publish.ways.registry import way_in
-
-Progress = Callable[[int, int | None], None]
 
 
 def verify(

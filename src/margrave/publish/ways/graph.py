@@ -14,6 +14,7 @@ from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.guarantee import approximate
 from margrave.planning.ways.graph import formulas
+from margrave.progress import Progress
 from margrave.publish.bundle.drawn import arrays_of, bytes_of
 from margrave.publish.bundle.reading import Files
 from margrave.publish.framed.bundle import framed_archive, framed_report
@@ -21,7 +22,7 @@ from margrave.publish.framed.verify import verify_framed
 from margrave.publish.graphs.framing import FRAMING
 from margrave.publish.graphs.release import GraphRelease
 from margrave.publish.verification.found import Verified
-from margrave.publish.way import Asking, BundleWay, Contents, Progress, ShownTable, register
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
 
 
 class GraphPack:

@@ -13,6 +13,7 @@ from margrave.planning.asked import Sheet
 from margrave.planning.describe import name_of, number
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.ways.local import formulas
+from margrave.progress import Progress
 from margrave.publish.bundle.drawn import arrays_of, bytes_of
 from margrave.publish.bundle.reading import Files
 from margrave.publish.framed.bundle import framed_archive, framed_report
@@ -20,7 +21,7 @@ from margrave.publish.framed.verify import verify_framed
 from margrave.publish.local.framing import FRAMING
 from margrave.publish.local.release import LocalRelease
 from margrave.publish.verification.found import Verified
-from margrave.publish.way import Asking, BundleWay, Contents, Progress, ShownTable, register
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
 
 
 class LocalPack:

@@ -11,7 +11,8 @@ from margrave.algebra.lattice import downward_closure
 from margrave.errors import UsageError, suggest
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.methods import METHODS, TRIMMED, Chosen, choose, grounds_of
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative import linear_program, simple  # noqa: F401 they register themselves
 from margrave.reconstruct.nonnegative import log_linear as posterior
 from margrave.reconstruct.nonnegative import sparse as exchangeable

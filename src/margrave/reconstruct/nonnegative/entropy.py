@@ -24,7 +24,8 @@ from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
 from margrave.planning.limits import ENTROPY_CELLS
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.stein import probes, risk_of
@@ -62,11 +63,11 @@ def entropy(
     kappa = path.first_kappa()
     best: Entropy | None = None
     waited = 0
-    for _ in range(_STAGES):
+    for stage in range(1, _STAGES + 1):
         table = path.solve(kappa)
         risk = risk_of(tried, [table, *(other.solve(kappa) for other in beside)])
         if progress is not None:
-            progress(risk)
+            progress(stage, None, risk)
         if best is None or risk < best.risk:
             best, waited = Entropy(table, kappa, risk), 0
         else:

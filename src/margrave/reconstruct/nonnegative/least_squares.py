@@ -23,7 +23,8 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.planning.limits import QUICK_CELLS
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.entropy import Path, followable
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
@@ -124,7 +125,7 @@ def solve(
         if iteration % _CHECK == 0 or iteration == most:
             best = _better(best, _certify(spectrum, allowed, total, cells, -penalty * multipliers, iteration))
             if progress is not None:
-                progress(best.gap)
+                progress(iteration, None, best.gap)
             if best.gap <= tolerance * max(1.0, best.misfit) and best.violation <= tolerance:
                 break
             change = _balance(smooth - cells, cells - before, iteration)

@@ -20,7 +20,8 @@ from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.errors import MargraveError, RefusedError
 from margrave.planning.limits import PROGRAM_CELLS
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 
 

@@ -23,7 +23,8 @@ from scipy.special import ndtr
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.spectrum import cosines
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.normals import Normals

@@ -11,7 +11,8 @@ from scipy.special import gammaincinv
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 
 

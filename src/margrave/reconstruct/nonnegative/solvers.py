@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 
 

@@ -20,7 +20,8 @@ from scipy.special import log_ndtr
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
-from margrave.reconstruct.estimates import Estimates, Possible, Progress
+from margrave.progress import Progress
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 

@@ -9,7 +9,7 @@ records follow the noise. The temperature of the least estimated error is taken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from margrave.planning.limits import (
     STATE_READS,
     sweeps,
 )
+from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.energy import Energy, energy
 from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds
@@ -34,8 +35,6 @@ from margrave.reconstruct.records.risk import Judge, judge, known_noise
 from margrave.reconstruct.records.start import first_records, shares
 from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
-
-Progress = Callable[[float], None]
 
 HOTTEST, COLDEST = 1.0, 2.0**-20
 _PATIENCE = 2
@@ -198,6 +197,7 @@ class Search:
     def __init__(self, sampler: Sampler, misfit: Energy, jury: Judge, progress: Progress | None) -> None:
         self.sampler, self.misfit, self.jury = sampler, misfit, jury
         self._progress = progress
+        self._told = 0
         self._settle = sweeps(RECORD_SETTLES, SETTLE_READS, sampler.work)
         self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
@@ -231,7 +231,8 @@ class Search:
     def _report(self, mean: Floats) -> None:
         if self._progress is not None:
             misfits = self.misfit.misfits(mean) / self.misfit.variances
-            self._progress(float(misfits.sum() / self.misfit.freedoms.sum()))
+            self._told += 1
+            self._progress(self._told, None, float(misfits.sum() / self.misfit.freedoms.sum()))
 
     def _sweeps(self, sampler: Sampler, temperature: float, count: int, shift: Floats | float = 0.0) -> None:
         for _ in range(count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from margrave.errors import MargraveError, UsageError
+from margrave.progress import Progress
 from margrave.study.yang2012.grid import Task
 from margrave.study.yang2012.journal import Journal, Rows, Settings, replace_file
 from margrave.study.yang2012.page import write_page
@@ -20,7 +21,6 @@ from margrave.study.yang2012.printed import comparison
 from margrave.study.yang2012.runs import work
 from margrave.study.yang2012.summary import Summary
 
-Progress = Callable[[int, int | None], None]
 Results = Generator[tuple[Task, Rows], None, None]
 
 
