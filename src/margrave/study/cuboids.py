@@ -171,8 +171,8 @@ def _panel(rows: Sequence[Cuboids], table: str) -> Panel:
         Line("variance after: theory", "bound", places, tuple(row.after for row in rows)),
         Line("variance after: measured", "margrave", places, tuple(row.measured for row in rows)),
     )
-    named = "; ".join(f"{at} {text or 'none'}" for at, text in enumerate(SETS[table]))
-    return Panel(f"{table}: {named}", "set of exact cuboids", "of one cell", lines, log_y=True)
+    ticks = tuple(text or "none" for text in SETS[table])
+    return Panel(table, "set of exact cuboids, by initials", "of one cell", lines, log_y=True, ticks=ticks)
 
 
 def reading(rows: Sequence[Cuboids]) -> str:

@@ -225,11 +225,11 @@ def classical(terms: Terms) -> Attack:
 
 
 def _panel(rows: Sequence[Row]) -> Panel:
-    places = tuple(float(at) for at in range(1, len(rows) + 1))
+    places = tuple(float(at) for at in range(len(rows)))
     ours = tuple(row.margrave or 0.0 for row in rows)
     exact = tuple(row.exact or 0.0 for row in rows)
     lines = (Line(COLUMNS[0], "exact", places, exact), Line(COLUMNS[2], "margrave", places, ours))
-    return Panel(", ".join(f"{at} {row.label}" for at, row in enumerate(rows, 1)), "protection", "reached", lines)
+    return Panel("", "", "reached", lines, ticks=tuple(row.label for row in rows))
 
 
 def _paragraph(rows: Sequence[Row]) -> str:

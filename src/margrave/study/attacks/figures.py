@@ -51,6 +51,8 @@ def _draw(axes: Any, panel: Panel) -> None:
         axes.set_xscale("log")
     if panel.log_y:
         axes.set_yscale("log")
+    if panel.ticks:
+        axes.set_xticks(range(len(panel.ticks)), panel.ticks, rotation=30, ha="right", fontsize=7)
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)
     axes.set_title(panel.title, fontsize=10)

@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture: what runs across and up, and its lines."""
+    """One picture: what runs across and up, and its lines. ``ticks``: names for the places 0, 1, 2, … across."""
 
     title: str
     across: str
@@ -58,6 +58,7 @@ class Panel:
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    ticks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
