@@ -208,28 +208,46 @@ def lower_bound(one, other, epsilon):
     return (hits.mean() - exp(epsilon) * misses.mean()) / error
 
 
-@pytest.mark.parametrize(("bug", "caught"), [("none", False), ("dummies", True), ("padding", True)])
-def test_an_audit_of_real_sessions_finds_no_violation_and_catches_bugs(bug, caught):
-    noise = PairNoise.of(Fraction(1), Fraction(1, 10**3), ApproxDP(Fraction(1), Fraction(1, 10**3)))
-    generator = Generator.seeded(f"audit {bug}")
+AUDIT = PairNoise.of(Fraction(1), Fraction(1, 10**3), ApproxDP(Fraction(1), Fraction(1, 10**3)))
 
-    table = {}  # the points do not depend on chance here, so a session is run once for each draw
 
-    def view(second):
-        return [session_of(second) for _ in range(AUDITED)]
+@cache
+def audited(first, second, mine, theirs, added):
+    """One session of one category each: the sizes that are sent, and the count. Masks change nothing of these."""
+    own, other = Masked(b"m" * 32, b"p" * 32, (mine,), ((0,),)), Masked(b"n" * 32, b"q" * 32, (theirs,), ((added,),))
+    offered = protocol.offer(members(first), own, KEY)
+    replied = protocol.answer(offered, members(second), other, KEY, AUDIT.second.reach)
+    counts = protocol.match(replied, offered, own.mask, AUDIT.second.reach)
+    return len(offered.batches[0]), len(replied.batches[0]), int(counts[0, 0])
 
-    def session_of(second):
-        padding = protocol.padding(noise.sizes, 1, generator) if bug != "padding" else (noise.sizes.reach,)
-        added = int(noise.second.sample(1, generator)[0]) if bug != "dummies" else 0
-        if (second, padding, added) not in table:
-            table[second, padding, added] = run_one(second, padding, added)
-        return table[second, padding, added]
 
-    def run_one(second, padding, added):
-        own, other = Masked(b"m" * 32, b"p" * 32, (0,), ((0,),)), Masked(b"n" * 32, b"q" * 32, padding, ((added,),))
-        offered = protocol.offer(members(ONLY_A), own, KEY)
-        replied = protocol.answer(offered, members(second), other, KEY, noise.second.reach)
-        return len(replied.batches[0]), int(protocol.match(replied, offered, own.mask, noise.second.reach)[0, 0])
+def sampled(view, first, second, generator, bug):
+    """What is seen in a session, with everything drawn as it really is, but for a bug."""
+    padded = AUDIT.sizes.reach if bug == "padding" else protocol.padding(AUDIT.sizes, 1, generator)[0]
+    mine, theirs = (0, padded) if view == "first" else (padded, 0)  # nobody sees the own padding
+    added = 0 if bug == "dummies" else int(AUDIT.second.sample(1, generator)[0])
+    own = 0 if bug == "noise" else int(AUDIT.first.sample(1, generator)[0])
+    offered, replied, count = audited(first, second, mine, theirs, added)
+    return {"first": (replied, count), "second": (offered, count - added + own), "public": count + own}[view]
 
-    found = lower_bound(view(ONLY_A), view(EMPTY), float(noise.cost(1, "add-remove").epsilon))
-    assert (found > 5) == caught
+
+@pytest.mark.parametrize(
+    ("view", "bug", "caught"),
+    [
+        ("first", "none", False),
+        ("second", "none", False),
+        ("public", "none", False),
+        ("first", "dummies", True),
+        ("first", "padding", True),
+        ("second", "noise", True),
+        ("second", "padding", True),
+    ],
+)
+def test_an_audit_of_real_sessions_finds_no_violation_and_catches_bugs(view, bug, caught):
+    generator = Generator.seeded(f"audit {view} {bug}")
+    cost = {"first": AUDIT.cost(1, "add-remove"), "second": AUDIT.cost(0, "add-remove")}
+    epsilon = float(cost.get(view, AUDIT.public_cost("add-remove")).epsilon)
+    # Of the first owner's view, one of the second's people is added; of the others', one of the first's.
+    there, absent = (ONLY_A, ONLY_A), ((ONLY_A, EMPTY) if view == "first" else (EMPTY, ONLY_A))
+    seen = [[sampled(view, *sides, generator, bug) for _ in range(AUDITED)] for sides in (there, absent)]
+    assert (max(lower_bound(*seen, epsilon), lower_bound(*seen[::-1], epsilon)) > 5) == caught

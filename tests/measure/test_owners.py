@@ -56,14 +56,16 @@ def test_an_id_that_normalises_to_nothing_is_refused(ids):
 
 
 def test_the_same_person_twice_is_refused_unless_that_is_agreed():
-    frame = patients([CANARY, f"0{CANARY}", "5"], ["malaria", "none", "malaria"])
+    several = ("at_most = 2000", "at_most = 2000\nrecords = 3")
+    mixed = patients([CANARY, f"0{CANARY}", "5"], ["malaria", "none", "malaria"])
     with pytest.raises(DataError, match="name each person once: 1 record") as caught:
-        members(frame)
+        members(mixed)
     assert CANARY not in str(caught.value)
-    found = [
-        members(frame.iloc[order], ("at_most = 2000", "at_most = 2000\nrecords = 3"))
-        for order in ([0, 1, 2], [1, 0, 2])
-    ]
+    with pytest.raises(DataError, match="1 ids in column 'patient' are written in several ways") as caught:
+        members(mixed, several)
+    assert CANARY not in str(caught.value)
+    frame = patients([CANARY, CANARY, "5"], ["malaria", "none", "malaria"])
+    found = [members(frame.iloc[order], several) for order in ([0, 1, 2], [1, 0, 2])]
     for one in found:
         assert sorted(zip((x[4:] for x in one.ids), one.categories.tolist(), strict=True)) == [
             (b"5", 1),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -33,6 +34,7 @@ def read_members(spec: JoinSpec, owner_name: str, data: Any, progress: Progress 
     recoders = [Recoder(codebook[name]) for name in owner.attributes]
     sizes = [recoder.entry.attribute.size for recoder in recoders]
     ids: list[bytes] = []
+    written: dict[bytes, set[str]] = defaultdict(set)
     categories = []
     total = source.total if progress else None
     for batch in source.batches(wanted):
@@ -42,10 +44,15 @@ def read_members(spec: JoinSpec, owner_name: str, data: Any, progress: Progress 
             recoder.report(recoded, failures)
             codes.append(recoded.codes.astype(np.int64))
         categories.append(np.ravel_multi_index(codes, sizes))
-        ids += _ids(batch, spec.id, owner, failures)
+        found = _ids(batch, spec.id, owner, failures)
+        if owner.records > 1:
+            for one, text in zip(found, _raw(batch.column(owner.columns[0]), owner.columns[0]), strict=True):
+                written[one].add(text)
+        ids += found
         if progress:
             progress(len(ids), total)
     failures.check()
+    _check_written(written, owner)
     return _once(ids, np.concatenate(categories) if categories else np.zeros(0, dtype=np.int64), owner)
 
 
@@ -66,6 +73,20 @@ def _texts(column: pa.Array, name: str, part: IdPart, owner: Owner) -> list[str]
     if kind in _NO_IDS or (kind == "dates" and part.kind != "date"):
         raise DataError(f"column {name!r} holds {kind}, which do not tell people apart as {part.kind}: name another")
     return [_text(value, part, owner.dates) for value in column.to_pylist()]
+
+
+def _raw(column: pa.Array, name: str) -> list[str]:
+    return [str(value) for value in plain(column, name).to_pylist()]
+
+
+def _check_written(written: Mapping[bytes, set[str]], owner: Owner) -> None:
+    """Refuse ids that are written in several ways: each is a unit in the ledger, and two would make up one person."""
+    several = sum(len(texts) > 1 for texts in written.values())
+    if several:
+        raise DataError(
+            f"{several:,} ids in column {owner.columns[0]!r} are written in several ways, each of which is a unit of "
+            "its own in the ledger: write each in one way"
+        )
 
 
 def _text(value: Any, part: IdPart, dates: str) -> str:

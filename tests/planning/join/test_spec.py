@@ -98,7 +98,14 @@ def test_a_spec_that_cannot_be_is_refused_at_birth():
     ]:
         with pytest.raises(UsageError):
             replace(good, **change)
-    for change in [{"name": "a b"}, {"key": "x"}, {"columns": ()}, {"at_most": 0}, {"records": 0}]:
+    for change in [
+        {"name": "a b"},
+        {"key": "x"},
+        {"columns": ()},
+        {"at_most": 0},
+        {"records": 0},
+        {"records": 2, "columns": ("a", "b")},
+    ]:
         with pytest.raises(UsageError):
             replace(good.owners[0], **change)
     with pytest.raises(UsageError, match="no owner 'nobody'"):

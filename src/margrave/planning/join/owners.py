@@ -55,6 +55,9 @@ class Owner:
         if not 1 <= self.at_most <= MOST_PEOPLE or self.records < 1:
             raise UsageError(f"{self.name} has between 1 and {MOST_PEOPLE} people, of one row or more")
 
+        if self.records > 1 and len(self.columns) > 1:
+            raise UsageError(f"people of {self.name} with several rows are named by one column, as a ledger names them")
+
     def to_json(self) -> dict[str, object]:
         return {
             "name": self.name,
