@@ -30,12 +30,14 @@ SPEC = """
 unit = "person"
 [tables.people]
 max_records = 1
+rows = 10000000
 [tables.people.columns]
 region = ["north", "south", "east", "west"]
 age = { range = [0, 99] }
 income = { number = [0, 200000], step = 100 }
 [tables.visits]
 max_records = 20
+rows = 30000000
 [tables.visits.columns]
 ward = ["a", "b", "c"]
 cost = { number = [0, 500], step = 0.5 }

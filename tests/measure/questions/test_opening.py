@@ -9,7 +9,8 @@ import pytest
 
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.measure.questions.engine import Engine
-from margrave.measure.questions.opening import STORE, open_data
+from margrave.measure.questions.opening import open_data
+from margrave.measure.questions.store import STORE
 from margrave.planning.questions.data_spec import DataSpec
 
 TEXT = """
@@ -97,6 +98,13 @@ def test_a_store_is_its_owners_alone_and_written_once(tmp_path):
         opened(tmp_path)
     with pytest.raises(UsageError, match="no data is named"):
         open_data(SPEC, {"people": pa.table(PEOPLE)}, tmp_path / "other")
+
+
+def test_a_table_has_no_more_rows_than_are_declared(tmp_path):
+    spec = DataSpec.load(TEXT.replace("max_records = 2", "max_records = 2\nrows = 3"))
+    with pytest.raises(DataError, match="more rows than the 3 that are declared"):
+        opened(tmp_path, visits=many(range(2), 2), spec=spec)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_engine_is_locked(tmp_path):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import DataError, UsageError
 from margrave.measure.questions.compile import sought_sql
-from margrave.measure.questions.opening import STORE, stored_spec
+from margrave.measure.questions.store import STORE, stored_spec
 from margrave.noise import Generator
 from margrave.noise.selection import select
 from margrave.planning.questions.data_spec import DataSpec
@@ -38,7 +38,8 @@ class Engine:
         path = place / STORE
         if not path.is_file():
             raise DataError(f"there is no store in {place}: open the data set with 'margrave data open'")
-        config = {"memory_limit": _MEMORY, "temp_directory": "", "autoinstall_known_extensions": "false"}
+        spill = str(place / "spill")
+        config = {"memory_limit": _MEMORY, "temp_directory": spill, "autoinstall_known_extensions": "false"}
         self._connection = duckdb.connect(str(path), read_only=True, config=config)
         self.spec: DataSpec = stored_spec(self._connection)
         for lock in _LOCKS:

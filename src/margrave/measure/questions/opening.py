@@ -7,7 +7,6 @@ never leaves the store: on no order, and on nobody else.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,14 +21,13 @@ from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.measure.failures import Failures, guarded
 from margrave.measure.questions.recoding import recoder_of
+from margrave.measure.questions.store import FORMAT, STORE
 from margrave.measure.records import unit_ids
 from margrave.measure.sources.sources import Source, check_columns, open_source
 from margrave.planning.questions.data_spec import DataSpec, TableSpec
 from margrave.planning.questions.kinds import Kind
 from margrave.progress import Progress
 
-STORE = "store.duckdb"
-FORMAT = 1
 _FULL = "the private store cannot be written: is there room on its disk?"
 _TYPES = ((0, 255, "UTINYINT"), (0, 65535, "USMALLINT"), (-(1 << 31), (1 << 31) - 1, "INTEGER"))
 
@@ -98,6 +96,11 @@ def _stage(
             guarded(lambda content=content: _insert(connection, number, content), _FULL)  # type: ignore[misc]
         if progress:
             progress(done, total)
+    if done > table.rows:
+        raise DataError(
+            f"the table {table.name!r} has more rows than the {table.rows:,} that are declared for it: limits on the "
+            "work of questions rest on that number, so declare a larger one, rows = …"
+        )
 
 
 def store_type(kind: Kind) -> str:
@@ -171,11 +174,3 @@ def _bounded(number: int, table: TableSpec, key: str) -> str:
         f"SELECT u{named} FROM ({ranked}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY h) <= {table.max_records}"
     )
     return f"SELECT u{named} FROM ({rows}) WHERE u NOT IN ({many}) UNION ALL {kept}"
-
-
-def stored_spec(connection: Any) -> DataSpec:
-    """The declaration that a store was made by."""
-    told = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    if told.get("format") != str(FORMAT):
-        raise DataError("the private store has another format: open the data set anew under another version")
-    return DataSpec.load(json.loads(told["spec"]))

@@ -53,7 +53,7 @@ class ColumnSpec:
 class TableSpec:
     """A table: at most ``max_records`` rows of each unit, found by the column ``unit`` (None: each row is a unit).
 
-    ``rows`` is about how many rows there are, a public guess on which limits of time rest. ``source`` is never
+    ``rows`` is how many rows there are at most, a public number on which limits of time rest. ``source`` is never
     published.
     """
 
