@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from margrave.algebra.residual import residuals
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.nonnegative import least_squares as module
 from margrave.reconstruct.nonnegative.least_squares import least_squares
@@ -85,3 +86,22 @@ def test_large_tables_reach_a_small_gap():
     assert found.gap <= 0.05 * len(estimates.values)
     assert found.gap == pytest.approx(reported[-1])
     assert np.array_equal(found.table, least_squares(estimates).table)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_cells_that_are_measured_alike_are_projected_onto_the_same_optimum(masked, monkeypatch):
+    """The closed form, which large tables take, and the steps that small ones take end at one table."""
+    domain = domain_of(9, 8)
+    random = np.random.default_rng(0)
+    counts = random.poisson(random.gamma(0.2, 10, domain.shape())) + random.normal(0, 2, domain.shape())
+    values = residuals(domain, domain.names, counts)
+    estimates = Estimates(domain, values, {one: 4.0 * domain.cells() / domain.cells(one) for one in values})
+    mask = random.random(domain.shape()) < 0.7 if masked else None
+    stepped = least_squares(estimates, mask, tolerance=1e-9)
+    monkeypatch.setattr(module, "QUICK_CELLS", 1)
+    found = least_squares(estimates, mask)
+    assert found.iterations == 0 < stepped.iterations
+    assert found.table == pytest.approx(stepped.table, abs=1e-6)
+    assert found.gap < 1e-9 and found.violation < 1e-9
+    uneven = Estimates(domain, values, {**estimates.variances, ("a0",): 1.0})
+    assert least_squares(uneven, mask).iterations > 0

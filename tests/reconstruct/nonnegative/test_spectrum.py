@@ -56,3 +56,11 @@ def test_the_misfit_is_that_of_the_residuals(problem, seed):
 def test_wrong_estimates_are_refused(values, variances):
     with pytest.raises(UsageError):
         Estimates(domain_of(2, 2), values, variances)
+
+
+def test_long_axes_are_turned_by_the_same_basis():
+    table = np.random.default_rng(0).normal(size=(300, 3))
+    transform = Transform(table.shape)
+    found = transform.forward(table)
+    assert found == pytest.approx(cosines(300) @ table @ cosines(3).T, abs=1e-9)
+    assert transform.backward(found) == pytest.approx(table, abs=1e-12)
