@@ -37,11 +37,12 @@ from margrave.planning.join.spec import JoinSpec
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
+from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
-from margrave.publish.answers import AnswerPack, AnswerTable
+from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
@@ -180,6 +181,19 @@ def ask(question: PricedQuestion, answers: Answerer, *, ledger: Ledger, dataset:
     answers.check()
     request = request_of(question, DataSetName.parse(dataset), account)
     return charged(ledger, question, request, lambda: answers.numbers(question), AnswerPack())
+
+
+def ask_batch(
+    batch: Batch, answers: Answerer, *, ledger: Ledger, dataset: str, account: str
+) -> tuple[AnswerTable, ...]:
+    """Charge several questions at once, have all of them answered, and keep the answers."""
+    answers.check()
+    request = request_of(batch, DataSetName.parse(dataset), account)
+
+    def draw() -> tuple[tuple[int, ...], ...]:
+        return tuple(answers.numbers(one) for one in batch.questions)
+
+    return charged(ledger, batch, request, draw, BatchPack())
 
 
 def count(

@@ -190,3 +190,20 @@ def test_sql_asks_the_same_question(session):
     assert asked.node == session["people"].where(c.age >= 18).group_by(c.region).count().node
     with pytest.raises(UsageError, match="LIMIT"):
         session.sql("SELECT COUNT(*) FROM people LIMIT 1")
+
+
+def test_a_batch_is_one_charge_and_each_question_is_asked_once(session, ledger):
+    people = session["people"]
+    count, mean = people.count(), people.group_by(c.region).average(c.age)
+    first = session.batch(count, mean, count, eps=0.2)
+    assert first[0] == first[2] and len(first[1].rows) == 2
+    assert left(ledger) == pytest.approx(0.8)
+    assert session.batch(count, mean, eps=0.2)[1] == first[1] and left(ledger) == pytest.approx(0.8)
+    reserved = [entry for entry, _ in ledger.entries() if entry.kind == "reserve"]
+    assert len(reserved) == 1 and len(reserved[0].body["mechanisms"]) == 2
+    with pytest.raises(RefusedError):
+        session.batch(count, people.median(c.age), eps=1)
+    assert left(ledger) == pytest.approx(0.8)
+    with pytest.raises(UsageError, match="needs questions"):
+        session.batch(eps=0.1)
+    verify(ledger)

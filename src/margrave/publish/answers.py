@@ -18,6 +18,7 @@ from margrave.budget.units import Budget
 from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content, reader_of
 from margrave.ledger.journal import canonical
+from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
 from margrave.planning.questions.question import PricedQuestion, read_question
 from margrave.planning.questions.trees import tree_nodes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 12
+_UNREADABLE = "the stored answer cannot be read: it was changed, or written by a newer Margrave"
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,35 @@ class AnswerPack:
             return read_answer(file.read())
 
 
+class BatchPack:
+    """How a ledger keeps the answers to a batch: as one JSON document."""
+
+    def check(self, asked: Batch) -> None:
+        """Every question that can be asked can be kept: its cells are bounded."""
+
+    def keep(self, asked: Batch, drawn: Sequence[Sequence[int]]) -> Content:
+        return canonical({"numbers": [[format(one, "+041d") for one in each] for each in drawn]}).encode()
+
+    def kept(self, asked: Batch, content: Content) -> tuple[tuple[int, ...], ...]:
+        with reader_of(content) as file:
+            return tuple(tuple(int(text) for text in each) for each in json.loads(file.read())["numbers"])
+
+    def write(self, asked: Batch, drawn: Sequence[Sequence[int]], charge: Mapping[str, Any]) -> tuple[Content, str]:
+        pairs = zip(asked.questions, drawn, strict=True)
+        answers = [answer_json(AnswerTable(question, tuple(numbers), charge)) for question, numbers in pairs]
+        content = canonical({"kind": "answers", "answers": answers}).encode()
+        return content, sha256(content).hexdigest()
+
+    def read(self, content: Content) -> tuple[AnswerTable, ...]:
+        with reader_of(content) as file:
+            text = file.read()
+        try:
+            return tuple(_answer(one) for one in json.loads(text)["answers"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MargraveError):
+            pass
+        raise BundleError(_UNREADABLE)
+
+
 def answer_json(answer: AnswerTable) -> dict[str, Any]:
     """An answer as JSON, exact."""
     return {
@@ -161,9 +192,12 @@ def answer_json(answer: AnswerTable) -> dict[str, Any]:
 def read_answer(content: bytes) -> AnswerTable:
     """The answer that `answer_json` wrote."""
     try:
-        value = json.loads(content)
-        numbers = tuple(int(text) for text in value["numbers"])
-        return AnswerTable(read_question(value["question"]), numbers, value["charge"])
+        return _answer(json.loads(content))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MargraveError):
         pass
-    raise BundleError("the stored answer cannot be read: it was changed, or written by a newer Margrave")
+    raise BundleError(_UNREADABLE)
+
+
+def _answer(value: Mapping[str, Any]) -> AnswerTable:
+    numbers = tuple(int(text) for text in value["numbers"])
+    return AnswerTable(read_question(value["question"]), numbers, value["charge"])

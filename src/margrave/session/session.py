@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from margrave import pipeline
 from margrave.budget.units import amount
@@ -17,13 +17,14 @@ from margrave.errors import UsageError, suggest
 from margrave.ledger.allowance import Allowance, allowances
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
+from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
 from margrave.publish.answers import AnswerTable
-from margrave.session.builders import QuestionBuilder, RowsBuilder
+from margrave.session.builders import QuestionBuilder, RowsBuilder, budget_of
 
 _LAST = 5
 
@@ -101,6 +102,19 @@ class Session:
         found = found.with_left("; ".join(one.said() for one in self.allowances()))
         self.answers.append(found)
         return found
+
+    def batch(self, *questions: QuestionBuilder, eps: Any = None, rho: Any = None) -> tuple[AnswerTable, ...]:
+        """Ask several questions under one charge, each at an equal share; one that is given twice is asked once.
+
+        All are answered, or none: what is refused costs nothing. The same batch again is free.
+        """
+        batch = Batch.shared(self.data, tuple(one.node for one in questions), budget_of(eps, rho))
+        options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
+        found = pipeline.ask_batch(batch, self._answerer, **options)  # type: ignore[arg-type]
+        left = "; ".join(one.said() for one in self.allowances())
+        by_node = {one.question.aggregate: one.with_left(left) for one in found}
+        self.answers += by_node.values()
+        return tuple(by_node[one.node] for one in questions)
 
     def __repr__(self) -> str:
         lines = [f"{self.account} asks {self.dataset}: {', '.join(self.tables)}"]

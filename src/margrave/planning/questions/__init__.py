@@ -14,4 +14,5 @@ expectation  what to expect of an answer
 least        the least budget for a wanted error
 work         how much a question may take, by public numbers
 question     an aggregate with its budget: all that is known before data is opened
+batch        several questions under one charge
 """
