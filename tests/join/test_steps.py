@@ -1,6 +1,7 @@
 """Whole sessions of two owners: from offer to bundle, resent, repeated, late, lost, and in both stores."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from margrave.ledger import verify
 from margrave.publish.bundle.bundle import read_bundle
 from margrave.publish.bundle.reading import archived
 from margrave.publish.verification.verify import verify as verify_bundle
-from tests.join.parties import LATE, QUICK, exact, parties
+from tests.join.parties import KEYS, LATE, QUICK, exact, parties
 
 
 def whole(hospital, airline):
@@ -279,3 +280,31 @@ def test_lost_secrets_end_a_session(tmp_path):
             hospital.finish(answered)
     secret.write_bytes(kept)
     assert hospital.finish(answered).counts.sum() != 10**6
+
+
+def test_an_offer_that_is_found_out_only_when_it_is_masked_costs_nothing(tmp_path):
+    """P and P + (0, 0) are different points, both canonical, with one product."""
+    hospital, airline = parties(tmp_path, release=QUICK)
+    (offered,) = hospital.offer()
+    message = parse(offered.read_bytes(), hospital.plan.spec, "offer")
+    rows = sorted(message.body[at : at + 32] for at in range(0, 32 * message.counts[0][0], 32))
+    twin = pow(int.from_bytes(rows[0], "little"), -1, 2**255 - 19).to_bytes(32, "little")
+    rows = sorted([*rows[:-1], twin])
+    forged = tmp_path / "forged.msg"
+    body = b"".join(rows) + message.body[32 * len(rows) :]
+    forged.write_bytes(replace(message, body=body).signed(KEYS["hospital"]))
+    with pytest.raises(RefusedError, match="twice"):
+        airline.answer(forged)
+    assert airline.spent() == (0, 0, [])
+
+
+def test_a_session_that_was_killed_before_it_was_charged_is_not_charged_by_its_end(tmp_path):
+    hospital, airline = parties(tmp_path, release=QUICK)
+    (offered,) = hospital.offer()
+    answered = airline.answer(offered)
+    hospital.folder = "other"
+    hospital.side().in_session(parse(offered.read_bytes(), hospital.plan.spec).session)
+    before = hospital.spent()
+    with pytest.raises(UsageError, match="has sent no offer yet"):
+        hospital.finish(answered)
+    assert hospital.spent() == before

@@ -77,6 +77,10 @@ class Folder:
         """A message that is made and has not left."""
         return _read(self._pending(step))
 
+    def made(self, step: Step) -> bool:
+        """Whether a message of a step was made, and perhaps sent."""
+        return self.message(step).exists() or self._pending(step).exists()
+
     def hold(self, step: Step, content: bytes) -> None:
         """Write a message that must not leave yet."""
         _write(self._pending(step), content)

@@ -171,7 +171,6 @@ def _matched(matching: Matching, folder: Folder, heard: list[Message], digests: 
 def finish(side: Side, path: Path) -> Result:
     """Close an owner's session by the helper's result."""
     begun = side.known_session()
-    charge = begun.reserve()
     message, content = begun.heard(path, "result", _helper(begun.plan).name)
     sent = begun.folder.read("submission")
     if sent is None:
@@ -181,6 +180,7 @@ def finish(side: Side, path: Path) -> Result:
     known = message.fields.get("submissions")
     if not isinstance(known, dict) or known.get(begun.plan.owner) != digest_of(sent):
         raise RefusedError("the result is of another submission than the one that was sent from here")
+    charge = begun.reserve()
     if charge.content is None:
         begun.check_due(charge)
     result = checked(begun.plan, message, begun.folder.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,13 @@ from margrave.crossing import Members
 from margrave.errors import RefusedError, UsageError
 from margrave.join import protocol
 from margrave.join.batches import TAG, Batches
-from margrave.join.curve import as_points
+from margrave.join.curve import Points, as_points
 from margrave.join.folder import SECRET
-from margrave.join.messages import Message, digest_of, parse
+from margrave.join.messages import Message, Step, digest_of, parse
 from margrave.join.protocol import Masked, Offer, Reply
 from margrave.join.result import Result, checked, published, told
 from margrave.join.side import Side
 from margrave.join.worker import WIDTH
-from margrave.ledger import Charge
 from margrave.ledger.journal import canonical
 from margrave.noise import Generator
 from margrave.planning.join.noise import PairNoise
@@ -54,14 +53,17 @@ def answer(side: Side, path: Path, read: Read) -> Path:
     message, content = side.heard(path, "offer", spec.owners[0].name)
     side.check_due()
     offered = read_offer(side.plan, message)
-    protocol.check_offer(offered)
     begun = side.in_session(message.session)
     begun.folder.receive("offer", content)
+    if begun.folder.made("answer"):
+        return begun.resend("answer", begun.reserve())
+    drawn = _drawn(begun)
+    again = protocol.masked_again(offered, drawn.mask)  # what is wrong with an offer is found before it costs anything
     charge = begun.reserve()
 
     def make() -> Message:
         with noted(begun.purse.ledger, charge):
-            return answer_message(begun.plan, offered, read(), _drawn(begun), digest_of(content))
+            return answer_message(begun.plan, offered, again, read(), drawn, digest_of(content))
 
     return begun.deliver("answer", charge, make)
 
@@ -69,16 +71,12 @@ def answer(side: Side, path: Path, read: Read) -> Path:
 def finish(side: Side, path: Path) -> Result:
     """Close the session: the first owner by the answer, which becomes the result, the second by the result."""
     begun = side.known_session()
-    charge = begun.reserve()
-    return _match(begun, path, charge) if begun.place == 0 else _accept(begun, path, charge)
+    return _match(begun, path) if begun.place == 0 else _accept(begun, path)
 
 
-def _match(side: Side, path: Path, charge: Charge) -> Result:
-    message, content = side.heard(path, "answer", side.plan.spec.owners[1].name)
-    sent = side.folder.read("offer")
-    if sent is None:
-        raise UsageError(f"{side.folder.path} has sent no offer yet")
-    _check_reply(side, message, sent)
+def _match(side: Side, path: Path) -> Result:
+    message, content, sent = _replied(side, path, "answer", "offer", side.plan.spec.owners[1].name)
+    charge = side.reserve()
     if charge.content is None:
         side.check_due(charge)
     side.folder.receive("answer", content)
@@ -95,12 +93,9 @@ def _match(side: Side, path: Path, charge: Charge) -> Result:
     return result
 
 
-def _accept(side: Side, path: Path, charge: Charge) -> Result:
-    message, content = side.heard(path, "result", side.plan.spec.owners[0].name)
-    sent = side.folder.read("answer")
-    if sent is None:
-        raise UsageError(f"{side.folder.path} has sent no answer yet")
-    _check_reply(side, message, sent)
+def _accept(side: Side, path: Path) -> Result:
+    message, content, _ = _replied(side, path, "result", "answer", side.plan.spec.owners[0].name)
+    charge = side.reserve()
     if charge.content is None:
         side.check_due(charge)
     result = checked(side.plan, message, side.folder.path)
@@ -109,11 +104,17 @@ def _accept(side: Side, path: Path, charge: Charge) -> Result:
     return result
 
 
-def _check_reply(side: Side, message: Message, sent: bytes) -> None:
+def _replied(side: Side, path: Path, step: Step, before: Step, sender: str) -> tuple[Message, bytes, bytes]:
+    """A message that replies to one that was sent from here, its bytes, and those of the one that was sent."""
+    message, content = side.heard(path, step, sender)
+    sent = side.folder.read(before)
+    if sent is None:
+        raise UsageError(f"{side.folder.path} has sent no {before} yet")
     if message.session != side.session:
         raise RefusedError("the message is of another session than this folder: name another folder")
     if message.previous != digest_of(sent):
         raise RefusedError(f"the {message.step} replies to another message than the one that was sent from here")
+    return message, content, sent
 
 
 def offer_message(plan: JoinPlan, members: Members, drawn: Masked) -> Message:
@@ -125,9 +126,11 @@ def offer_message(plan: JoinPlan, members: Members, drawn: Masked) -> Message:
     return Message(plan.spec.digest, plan.session, "offer", plan.owner, "", (counts,), fields, body)
 
 
-def answer_message(plan: JoinPlan, offered: Offer, members: Members, drawn: Masked, previous: str) -> Message:
-    """The answer that follows from an offer, an owner's data and what was drawn."""
-    made = protocol.answer(offered, members, drawn, hash_key(plan), _noise(plan).second.reach)
+def answer_message(
+    plan: JoinPlan, offered: Offer, again: Sequence[Points], members: Members, drawn: Masked, previous: str
+) -> Message:
+    """The answer that follows from an offer, its points masked again, an owner's data and what was drawn."""
+    made = protocol.reply(offered, again, members, drawn, hash_key(plan), _noise(plan).second.reach)
     counts = tuple(tuple(len(one) for one in batches) for batches in (made.batches, made.returned))
     body = b"".join(one.tobytes() for one in (*made.batches, *made.returned))
     return Message(plan.spec.digest, plan.session, "answer", plan.owner, previous, counts, {}, body)

@@ -10,6 +10,7 @@ proved in docs/join.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,12 +74,22 @@ def offer(members: Members, drawn: Masked, key: bytes) -> Offer:
 
 
 def answer(offered: Offer, members: Members, drawn: Masked, key: bytes, reach: int) -> Reply:
-    """Mask the own ids, and the other's a second time; put in the dummies.
+    """Mask the other's ids a second time, and reply."""
+    return reply(offered, masked_again(offered, drawn.mask), members, drawn, key, reach)
+
+
+def masked_again(offered: Offer, mask: bytes) -> list[Points]:
+    """The points of an offer, masked a second time. All that can be wrong with it is found here, without data."""
+    check_offer(offered)
+    return _again(mask, offered.batches, "the offer")
+
+
+def reply(offered: Offer, again: Sequence[Points], members: Members, drawn: Masked, key: bytes, reach: int) -> Reply:
+    """Mask the own ids; put in the dummies, there and into the points that were masked ``again``.
 
     For each pair of categories 2·``reach`` dummies go into either batch, of which reach + noise match.
     """
-    check_offer(offered)
-    returned = _again(drawn.mask, offered.batches, "the offer")
+    returned = list(again)
     own = _masked(members, drawn, key)
     points = Generator(drawn.points)
     own = [_with(one, _random(points, extra)) for one, extra in zip(own, drawn.padding, strict=True)]

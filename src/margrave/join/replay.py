@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from margrave.errors import UsageError, VerificationError
-from margrave.join import helped, pair
+from margrave.join import helped, pair, protocol
 from margrave.join.folder import SECRET, SESSION, Folder
 from margrave.join.messages import Message, Step, digest_of, parse
 from margrave.join.pair import Read
@@ -44,7 +44,9 @@ def _pair(plan: JoinPlan, folder: Folder, read: Read) -> list[str]:
         _same(pair.offer_message(plan, read(), drawn), offered)
         lines = ["the offer follows from the data and the secrets"]
     else:
-        again = pair.answer_message(plan, pair.read_offer(plan, offered), read(), drawn, previous)
+        read_again = pair.read_offer(plan, offered)
+        masked = protocol.masked_again(read_again, drawn.mask)
+        again = pair.answer_message(plan, read_again, masked, read(), drawn, previous)
         _same(again, _message(plan, folder, "answer")[0])
         lines = ["the answer follows from the offer, the data and the secrets"]
     if folder.read("result") is None:

@@ -110,16 +110,19 @@ class Side:
 
     def deliver(self, step: Step, charge: Charge, make: Callable[[], Message]) -> Path:
         """The file of a message, made if it is not there, once the ledger knows which one it is."""
-        sent = self.folder.read(step)
-        content = sent if sent is not None else self.folder.pending(step)
-        if content is None:
+        if not self.folder.made(step):
             if charge.drawn is not None or charge.content is not None:
                 raise RefusedError(
                     f"the {step} of this session was made before, in another folder: it is not made a second time. "
                     "Find that folder, or begin a new session"
                 )
-            content = make().signed(self.key)
-            self.folder.hold(step, content)
+            self.folder.hold(step, make().signed(self.key))
+        return self.resend(step, charge)
+
+    def resend(self, step: Step, charge: Charge) -> Path:
+        """The file of a message that was made."""
+        content = self.folder.read(step) or self.folder.pending(step)
+        assert content is not None
         self._keep(charge, step, content)
         return self.folder.let_go(step)
 
