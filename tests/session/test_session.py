@@ -207,3 +207,17 @@ def test_a_batch_is_one_charge_and_each_question_is_asked_once(session, ledger):
     with pytest.raises(UsageError, match="needs questions"):
         session.batch(eps=0.1)
     verify(ledger)
+
+
+def test_the_best_estimate_is_free_and_from_all_sessions_of_the_account(session, ledger):
+    first = session["people"].count().release(eps=0.1)
+    with Session.open(ledger, "ann") as other:
+        second = other["people"].count().release(eps=0.2)
+        other["people"].count().release(eps=0.2)
+        third = other.batch(other["people"].count(), other["visits"].count(), eps=0.2)[0]
+    before = left(ledger)
+    best = session.best(session["people"].count())
+    assert best.answers == 3 and left(ledger) == before
+    assert min(first.numbers + second.numbers + third.numbers) <= best.rows[0].value
+    with Session.open(ledger, "bob") as bob, pytest.raises(UsageError, match="ask for it first"):
+        bob.best(bob["people"].count())

@@ -137,6 +137,13 @@ class Ledger:
         """Note that a data set was recoded for questions, by a public declaration, into a private store at a place."""
         self._write("opened", {"dataset": str(dataset), "declared": declared, "place": place})
 
+    def answers_of(self, account: str, dataset: DataSetName | str) -> list[Content]:
+        """The stored answers to all that an account has asked of a data set, each once."""
+        asked = [one for one in self.records(RequestRecord) if (one.account, one.dataset) == (account, str(dataset))]
+        with self.store.reading() as session:
+            answered_by = {one.answer: one for one in asked if one.status == "committed"}
+            return [stored_answer(session, one)[1] for one in answered_by.values()]
+
     def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
         """Add an analyst, perhaps as a member of an organisation, or an organisation."""
         self._write("account", {"name": name, "type": kind, "organisation": organisation})

@@ -20,7 +20,7 @@ from margrave.planning.questions.trees import fitted_leaves, prefix_variances, t
 
 _KNOTS = 33
 _FINE = 4001
-_MANY, _ONE = 1.959964, 2.118251
+GAUSSIAN_95, LAPLACE_95 = 1.959964, 2.118251
 """How many standard deviations hold 95 % of a Gaussian; and of a single Laplace, more than of any sum of several."""
 
 Floats = NDArray[np.float64]
@@ -181,7 +181,7 @@ def tree_rows(
 
 
 def _deviations(mechanism: Tree) -> float:
-    return _ONE if isinstance(mechanism.noise, DiscreteLaplace) else _MANY
+    return LAPLACE_95 if isinstance(mechanism.noise, DiscreteLaplace) else GAUSSIAN_95
 
 
 def _cumulative(

@@ -198,6 +198,17 @@ def read_answer(content: bytes) -> AnswerTable:
     raise BundleError(_UNREADABLE)
 
 
+def answers_in(content: Content) -> tuple[AnswerTable, ...]:
+    """The answers to questions in what a ledger has stored; none where it is something else."""
+    with reader_of(content) as file:
+        head = file.read(1)
+    if head != b"{":
+        return ()
+    with reader_of(content) as file:
+        kind = json.loads(file.read()).get("kind")
+    return BatchPack().read(content) if kind == "answers" else (AnswerPack().read(content),)
+
+
 def _answer(value: Mapping[str, Any]) -> AnswerTable:
     numbers = tuple(int(text) for text in value["numbers"])
     return AnswerTable(read_question(value["question"]), numbers, value["charge"])

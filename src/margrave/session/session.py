@@ -23,7 +23,8 @@ from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
-from margrave.publish.answers import AnswerTable
+from margrave.publish.answers import AnswerTable, answers_in
+from margrave.publish.best_counts import BestCounts, best_counts
 from margrave.session.builders import QuestionBuilder, RowsBuilder, budget_of
 
 _LAST = 5
@@ -115,6 +116,15 @@ class Session:
         by_node = {one.question.aggregate: one.with_left(left) for one in found}
         self.answers += by_node.values()
         return tuple(by_node[one.node] for one in questions)
+
+    def best(self, question: QuestionBuilder) -> BestCounts:
+        """The best estimate of counts from everything this account was ever answered about the data set: free.
+
+        Its intervals assume questions that were not chosen by earlier answers.
+        """
+        stored = [one for content in self.ledger.answers_of(self.account, self.dataset) for one in answers_in(content)]
+        different = {(one.question.question, one.numbers): one for one in stored}
+        return best_counts(self.data, question.node, list(different.values()))
 
     def __repr__(self) -> str:
         lines = [f"{self.account} asks {self.dataset}: {', '.join(self.tables)}"]
