@@ -91,6 +91,11 @@ def test_a_step_repeated_with_other_bytes_is_refused(tmp_path):
     (another,) = hospital.offer()
     with pytest.raises(RefusedError, match="another session"):
         airline.answer(another)
+    first, second = (parse(path.read_bytes(), hospital.plan.spec) for path in (offered, another))
+    forged = tmp_path / "forged.msg"
+    forged.write_bytes(replace(second, session=first.session).signed(KEYS["hospital"]))
+    with pytest.raises(RefusedError, match="not repeated with other bytes"):
+        airline.answer(forged)
 
 
 def test_a_folder_that_was_lost_cannot_be_used_to_draw_again(tmp_path):
