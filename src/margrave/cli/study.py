@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    study: Annotated[str, typer.Argument(help="The study: yang2012, cuboids, generalisation.", show_default=False)],
+    study: Annotated[str, typer.Argument(help="yang2012, cuboids, generalisation or warner.", show_default=False)],
     quick: Annotated[bool, typer.Option("--quick", help="Few values of ε and few runs: a minute.")] = False,
     fine: Annotated[bool, typer.Option("--fine", help="All 201 values of ε of the paper: hours.")] = False,
     to: Annotated[
@@ -112,7 +112,26 @@ def _generalisation(folder: Path, runs: int | None, as_json: bool) -> None:
     say(reading(rows))
 
 
-_SHORT = {"cuboids": _cuboids, "generalisation": _generalisation}
+def _warner(folder: Path, runs: int | None, as_json: bool) -> None:
+    """Two coins, how many must answer, and the same tables with a curator and without one, in a new folder."""
+    from margrave.files.writing import check_target
+    from margrave.study.warner.page import BOTH_HEADERS, COIN_HEADERS, NEEDED_HEADERS, both_rows, coin_rows, needed_rows
+    from margrave.study.warner.page import reproduce as run
+
+    check_target(folder)
+    with progress("Running") as update:
+        summary = run(folder, 50 if runs is None else runs, update)
+    notice("NOT PRIVATE: the noise comes from seeds. The data is public.")
+    if as_json:
+        print_json(summary.as_dict())
+        return
+    print_table(COIN_HEADERS, coin_rows(summary), "Two coins for each of 1000 people")
+    print_table(NEEDED_HEADERS, needed_rows(summary), "Respondents for a standard error of 1 %, half saying yes")
+    print_table(BOTH_HEADERS, both_rows(summary), "Error of a share, with a curator and without one")
+    notice(f"The page with the plot: {folder / 'index.html'}")
+
+
+_SHORT = {"cuboids": _cuboids, "generalisation": _generalisation, "warner": _warner}
 
 
 def _show(summary: Summary) -> None:
