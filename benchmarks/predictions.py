@@ -62,7 +62,7 @@ def one(name: str) -> dict[str, float]:
 
     import margrave as mg
     from margrave.measure import run
-    from margrave.planning.prediction import record_seconds
+    from margrave.planning.forecast.prediction import record_seconds
     from margrave.spec.spec import Spec
 
     plan = mg.plan(Spec.from_dict(PLANS[name]))

@@ -36,7 +36,7 @@ import pandas as pd
 
 import margrave as mg
 from margrave.noise import Generator
-from margrave.planning.prediction import record_seconds
+from margrave.planning.forecast.prediction import record_seconds
 from margrave.publish.release import Release
 from margrave.reconstruct.records import kinds
 

@@ -53,7 +53,7 @@ def one(path: str, attributes: int, ways: int, rows: int, bounded: int) -> dict[
     """Processor time of each step of a release, and its peak memory, beside the predictions."""
     import margrave as mg
     from margrave.measure import run
-    from margrave.planning.prediction import reading_seconds
+    from margrave.planning.forecast.prediction import reading_seconds
 
     marks = {"start": time.process_time()}
     names = {f"a{place}": {"range": [0, 9]} for place in range(attributes)}

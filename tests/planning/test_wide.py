@@ -16,10 +16,12 @@ from margrave.algebra.lattice import subsets
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.cli.plans import plan_json
 from margrave.errors import RefusedError
-from margrave.planning import accuracy, limits, planner, prediction, strategies, wide
-from margrave.planning.accuracy import Accuracy
+from margrave.planning import limits, planner, wide
+from margrave.planning.forecast import accuracy, prediction
+from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.planner import make_plan
 from margrave.planning.search import model as search_model
+from margrave.planning.strategies import demand, margins, residual
 from margrave.publish.verification.verify import verify
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.workload import PublicFact
@@ -45,9 +47,9 @@ def no_long_lists(monkeypatch):
     def closure(margins):
         return tuple(dict.fromkeys(below for margin in margins for below in few(margin)))
 
-    for module in (accuracy, strategies, search_model):
+    for module in (accuracy, demand, margins, residual, search_model):
         monkeypatch.setattr(module, "subsets", few)
-    monkeypatch.setattr(strategies, "downward_closure", closure)
+    monkeypatch.setattr(demand, "downward_closure", closure)
     monkeypatch.setattr(prediction, "downward_closure", closure)
 
 

@@ -23,9 +23,9 @@ from margrave.budget.events import Protection
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.measure import run
 from margrave.noise import Generator
-from margrave.planning.belief import RARELY, Suspicion, bound, exception, odds, percent
-from margrave.planning.guarantee import Guarantee
 from margrave.planning.planner import make_plan
+from margrave.planning.promise.belief import RARELY, Suspicion, bound, exception, odds, percent
+from margrave.planning.promise.guarantee import Guarantee
 from margrave.publish.report.page import report_html
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.workload import PublicFact

@@ -14,7 +14,7 @@ from margrave.budget.units import ZCDP
 from margrave.crossing import Answer, Measured
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian
-from margrave.planning.accuracy import Accuracy
+from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.publication.publishing import unkept
 from margrave.reconstruct import exact as exact_module
 from margrave.reconstruct.exact import ExactCounts, NotKept, check_feasible, keep, raked

@@ -119,7 +119,7 @@ def _verified_json(found: Verified, known: bool) -> dict[str, Any]:
 
 def _say_verified(found: Verified, known: bool) -> None:
     """What was found to be in order, in sentences; ``known``: whether the key of the signature was named."""
-    from margrave.planning.guarantee import approximate
+    from margrave.planning.promise.guarantee import approximate
 
     say(f"{found.files} files are as they were written.")
     for sentence in found.words:

@@ -11,7 +11,7 @@ from margrave.cli.arguments import AsJson
 from margrave.cli.terminal import heading, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from margrave.planning.guarantee import Guarantee
+    from margrave.planning.promise.guarantee import Guarantee
 
 
 def risk(
@@ -19,8 +19,8 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """Say what attackers can reach at most. Membership, reconstruction, linkage; opens no data."""
-    from margrave.planning.exposure import exposure, rounded_up
-    from margrave.planning.guarantee import approximate
+    from margrave.planning.promise.exposure import exposure, rounded_up
+    from margrave.planning.promise.guarantee import approximate
 
     found = exposure(_promise(file))
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from margrave.algebra.words import name_of as name_of
 from margrave.algebra.words import number as number
 from margrave.planning.asked import Sheet
-from margrave.planning.guarantee import approximate
+from margrave.planning.promise.guarantee import approximate
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan

@@ -34,12 +34,12 @@ from margrave.facts.price import induced_price
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
-from margrave.planning import prediction
-from margrave.planning.accuracy import LEVEL, Accuracy, TableForecast, forecast
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import fact_words, revealed
-from margrave.planning.guarantee import Guarantee
+from margrave.planning.forecast import prediction
+from margrave.planning.forecast.accuracy import LEVEL, Accuracy, TableForecast, forecast
+from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec

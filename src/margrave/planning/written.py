@@ -18,11 +18,11 @@ from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.noise import KINDS, Noise
-from margrave.planning.belief import SUSPICIONS
+from margrave.planning.promise.belief import SUSPICIONS
 
 if TYPE_CHECKING:
-    from margrave.planning.guarantee import Guarantee
     from margrave.planning.plan import Plan
+    from margrave.planning.promise.guarantee import Guarantee
     from margrave.spec.spec import Spec
 
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, html_table
-from margrave.planning.guarantee import approximate
+from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.words import NOT_PRIVATE
 
 if TYPE_CHECKING:

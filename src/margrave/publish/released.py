@@ -16,9 +16,9 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Measured
 from margrave.errors import UsageError
-from margrave.planning.accuracy import LEVEL, TableForecast
-from margrave.planning.guarantee import approximate
+from margrave.planning.forecast.accuracy import LEVEL, TableForecast
 from margrave.planning.plan import Plan
+from margrave.planning.promise.guarantee import approximate
 from margrave.progress import Progress
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio

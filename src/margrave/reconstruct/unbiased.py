@@ -19,8 +19,8 @@ from margrave.algebra.query import estimates
 from margrave.algebra.residual import margin_from, residuals
 from margrave.crossing import Measured
 from margrave.errors import UsageError
-from margrave.planning.accuracy import Accuracy
-from margrave.planning.coordinates import Coordinates
+from margrave.planning.forecast.accuracy import Accuracy
+from margrave.planning.forecast.coordinates import Coordinates
 
 
 @dataclass(frozen=True, eq=False)

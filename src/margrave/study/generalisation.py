@@ -17,7 +17,7 @@ from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.errors import UsageError
 from margrave.noise import Generator
-from margrave.planning.advantage import advantage
+from margrave.planning.promise.advantage import advantage
 from margrave.study.attacks.subjects import Subject, domain_of, uniform
 
 RECORDS, FRESH = 1000, 4000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from margrave.budget.units import PureDP
 from margrave.errors import UsageError
 from margrave.noise import Generator
-from margrave.planning.advantage import guessed
+from margrave.planning.promise.advantage import guessed
 from margrave.study.attacks.curse import K, curse, equal_epsilon, lost
 from margrave.study.attacks.linkage import intersected, linkage, named, present_in, town
 from margrave.study.attacks.mondrian import mondrian, spread_evenly

@@ -15,15 +15,15 @@ from margrave.budget.units import Budget, amount
 from margrave.errors import RefusedError
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
-from margrave.planning.accuracy import TableForecast
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, number
-from margrave.planning.guarantee import approximate
+from margrave.planning.forecast.accuracy import TableForecast
 from margrave.planning.join.noise import HelperNoise, JoinNoise, PairNoise
 from margrave.planning.join.owners import Owner
 from margrave.planning.join.spec import JoinSpec
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan
+from margrave.planning.promise.guarantee import approximate
 from margrave.planning.written import digest_of
 
 POINT, TAG = 32, 20

@@ -6,9 +6,9 @@ from margrave.algebra.words import number
 from margrave.ledger.values import Notion
 from margrave.planning.checks import check_spec
 from margrave.planning.effect import fact_words, price_factor
+from margrave.planning.forecast.prediction import reading_seconds, record_seconds
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
-from margrave.planning.prediction import reading_seconds, record_seconds
 from margrave.planning.target import plan_for, sweep
 from margrave.planning.ways.registry import Remarks, SpecWay, register
 from margrave.planning.written import notion_of

@@ -14,7 +14,7 @@ from margrave.algebra.encoding import ENCODINGS
 from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
-from margrave.planning.accuracy import LEVEL
+from margrave.planning.forecast.accuracy import LEVEL
 from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.account import FORMAT, LARGE, Checksum, of_kind, read_checksum, read_ledger, unsealed

@@ -12,7 +12,7 @@ from margrave.crossing import MeasuredGraph
 from margrave.errors import UsageError
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.graphs.spec import GraphData
-from margrave.planning.guarantee import approximate
+from margrave.planning.promise.guarantee import approximate
 from margrave.publish.numbers import DECIMALS
 from margrave.reconstruct.graphs import NearestGraph, block_estimates
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from margrave.planning.describe import number
 from margrave.planning.graphs.shape import blocks_of, pairs_of
-from margrave.planning.guarantee import approximate
+from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.words import NOT_PRIVATE, composition
 from margrave.publish.report.html import details, page, paragraph, section, table
 from margrave.publish.report.svg import heat_map, picture, shortened

@@ -15,10 +15,10 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of, number
 from margrave.budget.units import amount
 from margrave.errors import RefusedError
-from margrave.planning.belief import SUSPICIONS, Bound, exception, percent
 from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows
-from margrave.planning.guarantee import Guarantee, approximate
 from margrave.planning.plan import Plan
+from margrave.planning.promise.belief import SUSPICIONS, Bound, exception, percent
+from margrave.planning.promise.guarantee import Guarantee, approximate
 from margrave.publish.bundle.layout import Layout, is_large
 from margrave.publish.bundle.parts import table_stems
 from margrave.publish.bundle.words import NOT_PRIVATE, composition, software

@@ -12,7 +12,7 @@ from margrave.planning.asked import Sheet
 from margrave.planning.describe import number
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pair_count
-from margrave.planning.guarantee import approximate
+from margrave.planning.promise.guarantee import approximate
 from margrave.planning.ways.graph import formulas
 from margrave.progress import Progress
 from margrave.publish.bundle.drawn import arrays_of, bytes_of

@@ -17,8 +17,8 @@ from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import FORECAST_HEADERS, forecast_rows
-from margrave.planning.guarantee import approximate
 from margrave.planning.plan import Plan
+from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.bundle import bundle_files, read_bundle
 from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
 from margrave.publish.bundle.large import bundle_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ _TRIED = 64
 
 def check_records(plan: Plan) -> None:
     """Refuse a plan whose tables will be those of records where none can be found, or the compiler is not there."""
-    if find_spec("numba") is None:
+    if not has_compiler():
         raise RefusedError(
             "fitting records needs numba, which is installed with margrave and is not there: pip install numba, or "
             "publish unbiased tables with nonnegative = 'none'"
@@ -30,3 +30,11 @@ def check_records(plan: Plan) -> None:
     found = variables(used_domain(plan), plan.spec.codebook)
     even = [np.full(size, 1 / size) for size in found.sizes()]
     first_records(even, _TRIED, zeros(found, plan.spec.structural_zeros, plan.spec.domain), Generator.seeded(0))
+
+
+def has_compiler() -> bool:
+    """Whether numba is installed, by the list of installed packages: asking for it would load it."""
+    try:
+        return bool(version("numba"))
+    except PackageNotFoundError:
+        return False

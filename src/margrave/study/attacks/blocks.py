@@ -22,8 +22,8 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.planning.advantage import advantage, guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import advantage, guessed
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, bundled, shuffled

@@ -16,8 +16,8 @@ from margrave.budget.units import PureDP
 from margrave.examples import path as example
 from margrave.models.model import Model
 from margrave.noise import Generator
-from margrave.planning.advantage import advantage, guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import advantage, guessed
 from margrave.score.risk import bounds
 from margrave.spec.spec import Spec
 from margrave.study.attacks.blocks import BLOCK, incidence, margrave_table, overlap, solve, tables_up_to

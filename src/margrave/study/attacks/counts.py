@@ -20,8 +20,8 @@ from scipy.sparse import csr_array, hstack, identity
 from margrave.algebra.arrays import Flags, Floats
 from margrave.budget.units import PureDP
 from margrave.noise import DiscreteLaplace, Generator
-from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import guessed
 from margrave.study.attacks.result import Attack, Line, Panel, Row, Style, percent, rows_panel
 from margrave.study.attacks.terms import Terms
 

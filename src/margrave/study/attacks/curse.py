@@ -15,8 +15,8 @@ import numpy as np
 from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.noise import Generator
-from margrave.planning.advantage import epsilon_for, guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import epsilon_for, guessed
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.mondrian import mondrian, spread_evenly
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel

@@ -20,8 +20,8 @@ from margrave.errors import RefusedError
 from margrave.files.temporary import temporary_folder
 from margrave.ledger import DataSetName, Ledger, Notion, Request
 from margrave.noise import Generator
-from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import guessed
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, uniform

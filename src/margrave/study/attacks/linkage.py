@@ -17,8 +17,8 @@ from margrave.algebra.arrays import Flags, Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace, Generator
-from margrave.planning.advantage import guessed
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import guessed
 from margrave.study.attacks.mondrian import Anonymised, mondrian
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, drawn, shuffled, uniform

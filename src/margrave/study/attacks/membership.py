@@ -13,8 +13,8 @@ import numpy as np
 from margrave.algebra.arrays import Floats, Integers
 from margrave.budget.units import PureDP
 from margrave.noise import Generator
-from margrave.planning.advantage import advantage, power
 from margrave.planning.asked import Sheet
+from margrave.planning.promise.advantage import advantage, power
 from margrave.study.attacks.counts import laplace
 from margrave.study.attacks.result import THREE, Attack, Line, Panel, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, uniform

@@ -13,8 +13,8 @@ from itertools import pairwise
 import pytest
 
 from margrave.budget.units import ZCDP
+from margrave.planning.forecast.prediction import reading_seconds, record_seconds
 from margrave.planning.planner import make_plan
-from margrave.planning.prediction import reading_seconds, record_seconds
 from margrave.spec.choices import Nonnegative
 from margrave.spec.codebook import Codebook, CodebookEntry, Range
 from margrave.spec.sections import DataSection, Unit
@@ -26,7 +26,7 @@ SCRIPT = """
 import json, os, resource, sys
 import numpy as np, pyarrow as pa
 import margrave as mg
-from tests.planning.test_predictions import spec
+from tests.planning.forecast.test_predictions import spec
 number, size, ways, method = sys.argv[1:]
 plan = mg.plan(spec(int(number), int(size), int(ways), method))
 rng = np.random.default_rng(1)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Literal
 
-from margrave.planning.advantage import advantage, guessed, power
-from margrave.planning.guarantee import Guarantee
+from margrave.planning.promise.advantage import advantage, guessed, power
+from margrave.planning.promise.guarantee import Guarantee
 
 FALSE_ALARMS = (0.01, 0.05)
 """How often a test for membership may accuse people who are not in the data, for examples."""

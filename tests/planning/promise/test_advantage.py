@@ -12,7 +12,7 @@ from scipy.stats import norm
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import UsageError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
-from margrave.planning.advantage import advantage, epsilon_for, guessed, implied, power
+from margrave.planning.promise.advantage import advantage, epsilon_for, guessed, implied, power
 
 ONE = PureDP(Fraction(1))
 COSTS = [PureDP(Fraction(1, 2)), ONE, ApproxDP(Fraction(1), Fraction(1, 100)), ZCDP(Fraction(1, 8)), ZCDP(Fraction(2))]

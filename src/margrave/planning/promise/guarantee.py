@@ -8,7 +8,7 @@ from fractions import Fraction
 from margrave.budget.composition import groups
 from margrave.budget.events import Protection
 from margrave.budget.units import Budget
-from margrave.planning.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
+from margrave.planning.promise.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
 from margrave.spec.choices import Induced
 
 _DELTA = Fraction(1, 10**9)

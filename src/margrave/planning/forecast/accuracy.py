@@ -22,7 +22,7 @@ from margrave.algebra.residual import decompose, margin_from
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise.sums import Term, WeightedSum
-from margrave.planning.coordinates import Coordinates
+from margrave.planning.forecast.coordinates import Coordinates
 from margrave.planning.limits import is_wide
 
 LEVEL = 0.95

@@ -6,9 +6,9 @@ import pytest
 
 from margrave.budget.events import Protection
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
-from margrave.planning.advantage import guessed
-from margrave.planning.exposure import exposure, rounded_up
-from margrave.planning.guarantee import Guarantee
+from margrave.planning.promise.advantage import guessed
+from margrave.planning.promise.exposure import exposure, rounded_up
+from margrave.planning.promise.guarantee import Guarantee
 
 
 def of(cost, **settings):
