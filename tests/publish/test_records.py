@@ -114,7 +114,7 @@ def test_the_same_release_has_the_same_records(out, plan):
 
 
 def test_the_first_interruption_ends_the_fit_and_not_the_release(plan):
-    def stop(misfit):
+    def stop(done, total, misfit):
         raise KeyboardInterrupt
 
     out = mg.release(plan, DATA, seed=1)
