@@ -37,10 +37,14 @@ def risk(
 
 def _promise(file: Path) -> Guarantee:
     """The guarantee of a spec's plan, or of a bundle."""
-    from margrave.planning.planner import make_plan
-    from margrave.publish.bundle.bundle import load
-    from margrave.spec.spec import Spec
+    from margrave.budget.events import Protection
+    from margrave.planning.guarantee import Guarantee
+    from margrave.planning.ways.registry import planned
+    from margrave.publish.way import load
 
-    if file.suffix == ".toml":
-        return make_plan(Spec.load(file)).promise
-    return load(file).plan.promise
+    asked = planned(file) if file.suffix == ".toml" else load(file).plan
+    if asked.way == "release":
+        promise: Guarantee = asked.promise
+        return promise
+    facts = "those that the plan names" if asked.notion.facts else ""
+    return Guarantee(asked.cost, Protection(asked.notion.neighbours), facts, "worst-case" if facts else None)

@@ -13,7 +13,7 @@ from margrave.errors import UsageError, VerificationError
 from margrave.ledger import Ledger
 from margrave.planning.written import notion_of
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.registry import KINDS, audit
+from margrave.study.audit.registry import KINDS, WAYS, audit
 
 QUICK = ("--samples", "2000", "--releases", "40")
 
@@ -75,7 +75,7 @@ def test_what_is_nothing_is_refused_with_a_list():
 def test_a_violation_is_said_and_has_its_exit_code(monkeypatch):
     found = Audit("a release", 0.999, (Finding("price", "recomputed", 1.0, 2.0),))
     assert found.violated and found.verdict.startswith("VIOLATION: price states 1")
-    monkeypatch.setattr("margrave.study.audit.registry.audit_spec", lambda spec, effort: found)
+    monkeypatch.setitem(WAYS, "release", lambda plan, effort: found)
     shown = run(mg.examples.path("fungus"))
     assert isinstance(shown.exception, VerificationError) and shown.exception.exit_code == 4
 

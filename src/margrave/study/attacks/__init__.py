@@ -16,4 +16,6 @@ unasked.
     curse          what k-anonymity leaves as attributes grow
     classical      eight classical protections, and what gets past each
     registry       all of them by name
+
+Every attack takes its terms and returns one result.
 """

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from margrave.errors import UsageError
-from margrave.spec.spec import Spec
+from margrave.planning.asked import Asked
+from margrave.planning.ways.registry import planned
 from margrave.study.audit.bugs import BUGS, Caught, catch
+from margrave.study.audit.collections import audit_join, audit_local
 from margrave.study.audit.exact import audit_mechanisms
 from margrave.study.audit.files import audit_bundle, audit_ledger
 from margrave.study.audit.findings import Audit, Effort
-from margrave.study.audit.releases import audit_spec
+from margrave.study.audit.graphs import audit_graph
+from margrave.study.audit.releases import audit_plan
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,29 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "spec",
-        "a spec: its price, and releases of made-up neighbours",
+        "a spec, of whichever way of asking: its price, and made-up neighbours",
         lambda what: what.lower().endswith(".toml"),
-        lambda what, effort: audit_spec(Spec.load(Path(what)), effort),
+        lambda what, effort: _audit_asked(planned(Path(what)), effort),
     ),
     Kind("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
     Kind("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
 )
 """In the order in which they are asked whether something is theirs."""
+
+
+WAYS: dict[str, Callable[[Any, Effort], Audit]] = {
+    "release": audit_plan,
+    "graph": audit_graph,
+    "local": audit_local,
+    "join": audit_join,
+}
+"""How what is asked is audited, by the way of asking."""
+
+
+def _audit_asked(asked: Asked, effort: Effort) -> Audit:
+    if asked.way not in WAYS:
+        raise UsageError(f"there is no audit of a {asked.way} yet; there are those of a {', a '.join(WAYS)}")
+    return WAYS[asked.way](asked, effort)
 
 
 def audit(what: str, effort: Effort) -> Audit:

@@ -60,7 +60,11 @@ class Neighbours:
 
 def audit_spec(spec: Spec, effort: Effort) -> Audit:
     """Price, noise and whole releases of one spec."""
-    plan = make_plan(spec)
+    return audit_plan(make_plan(spec), effort)
+
+
+def audit_plan(plan: Plan, effort: Effort) -> Audit:
+    """The same of a plan."""
     found = worst(plan, effort.seed)
     audited = neighbours_of(plan, found.move)
     stated = amount(plan.cost)
