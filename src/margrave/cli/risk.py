@@ -38,7 +38,7 @@ def risk(
 def _promise(file: Path) -> Guarantee:
     """The guarantee of a spec's plan, or of a bundle."""
     from margrave.budget.events import Protection
-    from margrave.planning.guarantee import Guarantee
+    from margrave.planning.promise.guarantee import Guarantee
     from margrave.planning.ways.registry import planned
     from margrave.publish.way import load
 
