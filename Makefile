@@ -34,6 +34,7 @@ bench: $(VENV)/.ready-test
 # Peers have dependencies of their own, so they get an environment of their own.
 bench-peers: .venv-peers/.ready
 	@.venv-peers/bin/python benchmarks/peers.py
+	@.venv-peers/bin/python benchmarks/peers_questions.py
 
 .venv-peers/.ready: benchmarks/peers.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-peers
