@@ -19,7 +19,7 @@ import numpy as np
 
 from machine import header, peak, row
 from margrave.budget.units import ApproxDP
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.join import protocol
 from margrave.join.helped import common
 from margrave.join.protocol import Masked
@@ -37,9 +37,9 @@ def processor() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def members(first: int, number: int, categories: int, seed: int) -> Members:
+def members(first: int, number: int, categories: int, seed: int) -> People:
     rng = np.random.default_rng(seed)
-    return Members([b"%012d" % one for one in range(first, first + number)], rng.integers(0, categories, number))
+    return People([b"%012d" % one for one in range(first, first + number)], rng.integers(0, categories, number))
 
 
 def drawn(noise: PairNoise, categories: int, generator: Generator) -> Masked:

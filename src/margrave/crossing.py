@@ -3,7 +3,7 @@
 Private: `Measured` and `MeasuredGraph`, noisy whole numbers, together with the facts that a spec declares to be
 published exactly; and `Collected`, sums of reports that were private when they left the respondents' devices. **Not
 private**: `Profile`, for the curator who drafts a spec; `ExactTables`, for the curator's own eyes and for studies of
-data that is not confidential; and `Members`, for the owner's own side of a join.
+data that is not confidential; and `People`, for the owner's own side of a join.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class MeasuredGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class People:
     """The people of one owner, each in one category: ``ids`` normalised, ``categories`` from 0 on. Not private."""
 
     ids: Sequence[bytes] = field(repr=False)

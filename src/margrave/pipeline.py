@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from warnings import warn
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import Collected, ExactTables, Measured, Members
+from margrave.crossing import Collected, ExactTables, Measured, People
 from margrave.errors import DataError, RefusedError, UsageError
 from margrave.ledger.values import DataSetName
 from margrave.local.collector import STANDARD_INPUT, collect
@@ -205,7 +205,7 @@ def count(
     return run.count(loaded, _data(loaded, data), margins, progress)
 
 
-def members(planned: JoinPlan, data: Any, progress: Progress | None = None) -> Members:
+def members(planned: JoinPlan, data: Any, progress: Progress | None = None) -> People:
     """The people of the owner whose plan of a join this is. Not private: for the owner's own side of the protocol."""
     return read_members(planned.spec, planned.owner, _data(planned.spec, data), progress)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from margrave import pipeline
 from margrave.budget.units import ApproxDP
 from margrave.join import steps
-from margrave.join.folder import Folder
+from margrave.join.folder import SessionFolder
 from margrave.join.sealing import box_of
 from margrave.join.side import Purse, Side
 from margrave.ledger import DataSetName, Ledger
@@ -71,7 +71,9 @@ class Party:
 
     def side(self):
         purse = Purse(self.ledger, "ann", PEOPLE)
-        return Side(self.plan.of(self.name), KEYS[self.name], Folder.at(self.place / self.folder), purse, self.clock)
+        return Side(
+            self.plan.of(self.name), KEYS[self.name], SessionFolder.at(self.place / self.folder), purse, self.clock
+        )
 
     def read(self):
         return pipeline.members(self.plan.of(self.name), self.data)
@@ -86,7 +88,7 @@ class Party:
         return steps.finish(self.side(), message)
 
     def message(self, step):
-        return Folder(self.place / self.folder).message(step)
+        return SessionFolder(self.place / self.folder).message(step)
 
     def spent(self):
         """ε and δ that were charged, and the state of each request."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.errors import RefusedError, UsageError
 from margrave.join import curve, protocol
 from margrave.join.batches import check_distinct, check_order, in_order, matches
@@ -19,7 +19,7 @@ PRIME = 2**255 - 19
 
 
 def members(pairs):
-    return Members([one.encode() for one, _ in pairs], np.array([category for _, category in pairs], dtype=np.int64))
+    return People([one.encode() for one, _ in pairs], np.array([category for _, category in pairs], dtype=np.int64))
 
 
 def drawn(generator, rows, columns, padding=None, noise=None):
@@ -54,7 +54,7 @@ def test_the_counts_are_those_of_the_join_with_the_second_owners_noise(rows, col
     sides = []
     for categories in (rows, columns):
         chosen = rng.permutation(names)[: size + size // 2]
-        sides.append(Members([str(one).encode() for one in chosen], rng.integers(0, categories, len(chosen))))
+        sides.append(People([str(one).encode() for one in chosen], rng.integers(0, categories, len(chosen))))
     mine, theirs, offered, replied = both(*sides, rows, columns)
     counts = protocol.match(replied, offered, mine.mask, NOISE.reach)
     assert (counts - table(*sides, rows, columns) == np.array(theirs.noise)).all()
@@ -200,5 +200,5 @@ def test_a_mask_has_32_bytes_and_is_never_shown():
     with pytest.raises(UsageError, match="32 bytes"):
         Masked(b"", b"k" * 32, (), ())
     assert "k" * 8 not in repr(Masked(b"k" * 32, b"k" * 32, (1,), ((3,),)))
-    assert repr(Members([b"ann"], np.array([0]))) == "Members()"
+    assert repr(People([b"ann"], np.array([0]))) == "People()"
     assert Reply((), ()).batches == ()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from margrave.budget.units import ApproxDP
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.join import protocol
 from margrave.join.protocol import Masked
 from margrave.noise import DiscreteLaplace, Generator, TruncatedLaplace
@@ -32,7 +32,7 @@ SECOND = [(("a", 0),), EMPTY, (("a", 0), ("b", 0)), (("b", 0),)]
 
 
 def members(pairs):
-    return Members([name.encode() for name, _ in pairs], np.array([place for _, place in pairs], dtype=np.int64))
+    return People([name.encode() for name, _ in pairs], np.array([place for _, place in pairs], dtype=np.int64))
 
 
 def padded(noise, categories):

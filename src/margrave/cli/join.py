@@ -13,7 +13,7 @@ from margrave.cli.arguments import SpecPath
 from margrave.cli.terminal import notice, progress, say
 
 if TYPE_CHECKING:
-    from margrave.crossing import Members
+    from margrave.crossing import People
     from margrave.join.result import Result
     from margrave.join.side import Side
     from margrave.planning.join.plan import JoinPlan
@@ -58,13 +58,13 @@ def _side(
 ) -> Iterator[Side]:
     """Who takes part, with a ledger that is open."""
     from margrave.cli.keys import load_key
-    from margrave.join.folder import Folder
+    from margrave.join.folder import SessionFolder
     from margrave.join.side import Purse, Side
     from margrave.ledger.ledger import opened
 
     plan, secret = _plan(spec).of(owner), load_key(key)
     with opened(url) as ledger:
-        yield Side(plan, secret, Folder.at(session), Purse(ledger, account, ledger.only_dataset(dataset)))
+        yield Side(plan, secret, SessionFolder.at(session), Purse(ledger, account, ledger.only_dataset(dataset)))
 
 
 def _plan(spec: Path) -> JoinPlan:
@@ -78,7 +78,7 @@ def _plan(spec: Path) -> JoinPlan:
     return found
 
 
-def _read(side: Side, data: str) -> Members:
+def _read(side: Side, data: str) -> People:
     from margrave import pipeline
 
     with progress("Reading") as update:
@@ -255,11 +255,11 @@ def replay(
 ) -> None:
     """Make the messages of one side again from its data and its folder, as an auditor would, and compare."""
     from margrave import pipeline
-    from margrave.join.folder import SESSION, Folder
+    from margrave.join.folder import SESSION, SessionFolder
     from margrave.join.replay import replay as replayed
 
     plan = _plan(spec)
-    owner = str((Folder(session).settled(SESSION) or {}).get("owner", ""))
+    owner = str((SessionFolder(session).settled(SESSION) or {}).get("owner", ""))
     for line in replayed(plan, session, lambda: pipeline.members(plan.of(owner), data)).lines:
         say(f"In order: {line}.")
 

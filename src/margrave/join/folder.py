@@ -31,13 +31,13 @@ _NUMBERS: dict[Step, int] = {"offer": 1, "answer": 2, "submission": 2, "result":
 
 
 @dataclass(frozen=True)
-class Folder:
+class SessionFolder:
     """A folder that only its owner may enter."""
 
     path: Path
 
     @classmethod
-    def at(cls, path: Path) -> Folder:
+    def at(cls, path: Path) -> SessionFolder:
         """The folder at a path, made if it is not there."""
         try:
             path.mkdir(mode=0o700, exist_ok=True)

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.errors import RefusedError, UsageError
 from margrave.join.batches import Batches, check_distinct, check_order, in_order, row_keys
 from margrave.join.curve import as_points
-from margrave.join.folder import SECRET, Folder
+from margrave.join.folder import SECRET, SessionFolder
 from margrave.join.messages import Message, digest_of, parse, read_file
 from margrave.join.pair import Read
 from margrave.join.result import Result, checked, published, told
@@ -91,14 +91,14 @@ def _submit(side: Side, read: Read, offered: bytes) -> Path:
     return side.deliver("submission", charge, make)
 
 
-def submission_message(plan: JoinPlan, members: Members, key: bytes, previous: str) -> Message:
+def submission_message(plan: JoinPlan, members: People, key: bytes, previous: str) -> Message:
     """The pseudonyms of an owner by category, as long as if there were as many people as may be, and sealed."""
     text = pseudonyms(plan, members, key)
     body = sealed(text, _helper(plan).box, _context(plan, _helper(plan).name, plan.owner))
     return Message(plan.spec.digest, plan.session, "submission", plan.owner, previous, (), {}, body)
 
 
-def pseudonyms(plan: JoinPlan, members: Members, key: bytes) -> bytes:
+def pseudonyms(plan: JoinPlan, members: People, key: bytes) -> bytes:
     """The size of each category, the pseudonyms of each in order, and zeros for all who are not there."""
     place = plan.spec.place(plan.owner)
     batches = [
@@ -111,7 +111,7 @@ def pseudonyms(plan: JoinPlan, members: Members, key: bytes) -> bytes:
     return sizes + b"".join(one.tobytes() for one in batches) + bytes(POINT * missing)
 
 
-def group_key(folder: Folder) -> bytes:
+def group_key(folder: SessionFolder) -> bytes:
     """The key of the owners, from the folder."""
     found = folder.settled(SECRET)
     try:
@@ -144,13 +144,13 @@ def match(matching: Matching, paths: Sequence[Path]) -> Path:
         raise RefusedError("the submissions are of different sessions")
     heard.sort(key=lambda one: owners.index(one[0].sender))
     digests = {message.sender: digest_of(content) for message, content in heard}
-    Folder.at(matching.path)
-    folder = Folder.at(matching.path / heard[0][0].session)
+    SessionFolder.at(matching.path)
+    folder = SessionFolder.at(matching.path / heard[0][0].session)
     with folder.alone():
         return _matched(matching, folder, [message for message, _ in heard], digests)
 
 
-def _matched(matching: Matching, folder: Folder, heard: list[Message], digests: dict[str, str]) -> Path:
+def _matched(matching: Matching, folder: SessionFolder, heard: list[Message], digests: dict[str, str]) -> Path:
     sent = folder.read("result")
     if sent is not None:
         if parse(sent, matching.plan.spec, "result").fields.get("submissions") != digests:

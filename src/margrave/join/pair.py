@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.errors import RefusedError, UsageError
 from margrave.join import protocol
 from margrave.join.batches import TAG, Batches
@@ -26,7 +26,7 @@ from margrave.planning.join.noise import PairNoise
 from margrave.planning.join.plan import JoinPlan
 from margrave.publish.charging import noted
 
-Read = Callable[[], Members]
+Read = Callable[[], People]
 """Reads the owner's own data."""
 
 
@@ -117,7 +117,7 @@ def _replied(side: Side, path: Path, step: Step, before: Step, sender: str) -> t
     return message, content, sent
 
 
-def offer_message(plan: JoinPlan, members: Members, drawn: Masked) -> Message:
+def offer_message(plan: JoinPlan, members: People, drawn: Masked) -> Message:
     """The offer that follows from an owner's data and what was drawn."""
     made = protocol.offer(members, drawn, hash_key(plan))
     counts = tuple(len(one) for one in made.batches)
@@ -127,7 +127,7 @@ def offer_message(plan: JoinPlan, members: Members, drawn: Masked) -> Message:
 
 
 def answer_message(
-    plan: JoinPlan, offered: Offer, again: Sequence[Points], members: Members, drawn: Masked, previous: str
+    plan: JoinPlan, offered: Offer, again: Sequence[Points], members: People, drawn: Masked, previous: str
 ) -> Message:
     """The answer that follows from an offer, its points masked again, an owner's data and what was drawn."""
     made = protocol.reply(offered, again, members, drawn, hash_key(plan), _noise(plan).second.reach)

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from margrave.errors import MargraveError, RefusedError, UsageError
-from margrave.join.folder import Folder
+from margrave.join.folder import SessionFolder
 from margrave.join.messages import MOST_HEADING, parse, read_file
 from margrave.join.side import MOST_RESULT
 from margrave.planning.join.plan import JoinPlan
@@ -91,7 +91,7 @@ class Mailbox(ThreadingHTTPServer):
         self.plan, self.inbox = plan, inbox
         self.most = max(MOST_RESULT, *plan.message_bytes(most=True).values()) + _SPARE
         self._context = tls.context(serving=True)
-        Folder.at(inbox)
+        SessionFolder.at(inbox)
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -109,9 +109,9 @@ class Mailbox(ThreadingHTTPServer):
     def take(self, content: bytes) -> Path:
         """Keep a message, if it is one of this spec; the same one again is kept already."""
         message = parse(content, self.plan.spec)
-        folder = Folder.at(self.inbox / message.session)
+        folder = SessionFolder.at(self.inbox / message.session)
         with folder.alone():
-            place = folder if message.step != "submission" else Folder.at(folder.path / message.sender)
+            place = folder if message.step != "submission" else SessionFolder.at(folder.path / message.sender)
             place.receive(message.step, content)
             return place.message(message.step)
 

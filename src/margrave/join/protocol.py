@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from margrave.algebra.arrays import Integers
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.errors import RefusedError, UsageError
 from margrave.join import curve
 from margrave.join.batches import Batches, check_distinct, check_order, in_order, matches, tags
@@ -64,7 +64,7 @@ def padding(noise: TruncatedLaplace, categories: int, generator: Generator) -> t
     return tuple(int(one) + noise.reach for one in noise.sample(categories, generator))
 
 
-def offer(members: Members, drawn: Masked, key: bytes) -> Offer:
+def offer(members: People, drawn: Masked, key: bytes) -> Offer:
     """Mask the ids, pad, sort."""
     points = Generator(drawn.points)
     own = _masked(members, drawn, key)
@@ -73,7 +73,7 @@ def offer(members: Members, drawn: Masked, key: bytes) -> Offer:
     return Offer(tuple(map(in_order, batches)), curve.multiples(drawn.mask).tobytes())
 
 
-def answer(offered: Offer, members: Members, drawn: Masked, key: bytes, reach: int) -> Reply:
+def answer(offered: Offer, members: People, drawn: Masked, key: bytes, reach: int) -> Reply:
     """Mask the other's ids a second time, and reply."""
     return reply(offered, masked_again(offered, drawn.mask), members, drawn, key, reach)
 
@@ -84,7 +84,7 @@ def masked_again(offered: Offer, mask: bytes) -> list[Points]:
     return _again(mask, offered.batches, "the offer")
 
 
-def reply(offered: Offer, again: Sequence[Points], members: Members, drawn: Masked, key: bytes, reach: int) -> Reply:
+def reply(offered: Offer, again: Sequence[Points], members: People, drawn: Masked, key: bytes, reach: int) -> Reply:
     """Mask the own ids; put in the dummies, there and into the points that were masked ``again``.
 
     For each pair of categories 2·``reach`` dummies go into either batch, of which reach + noise match.
@@ -133,7 +133,7 @@ def check_reply(replied: Reply, offered: Offer, reach: int) -> None:
         raise RefusedError("the answer has fewer points than its dummies alone: it was not made by Margrave")
 
 
-def _masked(members: Members, drawn: Masked, key: bytes) -> list[Points]:
+def _masked(members: People, drawn: Masked, key: bytes) -> list[Points]:
     ids = members.batches(len(drawn.padding))
     hashed = curve.hash_onto([one for part in ids for one in part], key)
     found = curve.multiply(drawn.mask, hashed, "the own data")

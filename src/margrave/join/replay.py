@@ -11,7 +11,7 @@ from pathlib import Path
 
 from margrave.errors import UsageError, VerificationError
 from margrave.join import helped, pair, protocol
-from margrave.join.folder import SECRET, SESSION, Folder
+from margrave.join.folder import SECRET, SESSION, SessionFolder
 from margrave.join.messages import Message, Step, digest_of, parse
 from margrave.join.pair import Read
 from margrave.join.result import checked
@@ -27,7 +27,7 @@ class Replayed:
 
 def replay(plan: JoinPlan, path: Path, read: Read) -> Replayed:
     """Make the messages of one side again from its data and its secrets; a VerificationError says what differs."""
-    folder = Folder(path)
+    folder = SessionFolder(path)
     told = folder.settled(SESSION)
     if told is None or told.get("spec") != plan.spec.digest:
         raise UsageError(f"{path} holds no session about this spec")
@@ -37,7 +37,7 @@ def replay(plan: JoinPlan, path: Path, read: Read) -> Replayed:
     return Replayed(tuple(lines))
 
 
-def _pair(plan: JoinPlan, folder: Folder, read: Read) -> list[str]:
+def _pair(plan: JoinPlan, folder: SessionFolder, read: Read) -> list[str]:
     drawn = pair.masked_from(folder.settled(SECRET))
     offered, previous = _message(plan, folder, "offer")
     if plan.spec.place(plan.owner) == 0:
@@ -64,7 +64,7 @@ def _pair(plan: JoinPlan, folder: Folder, read: Read) -> list[str]:
     return [*lines, "the bundle in the result is in order, and of the agreed table"]
 
 
-def _helped(plan: JoinPlan, folder: Folder, read: Read) -> list[str]:
+def _helped(plan: JoinPlan, folder: SessionFolder, read: Read) -> list[str]:
     previous, submitted = _message(plan, folder, "offer")[1], _message(plan, folder, "submission")[0]
     again = helped.submission_message(plan, read(), helped.group_key(folder), previous)
     # A sealed text is another one each time it is sealed: what can be compared is all but the text.
@@ -78,7 +78,7 @@ def _helped(plan: JoinPlan, folder: Folder, read: Read) -> list[str]:
     return [*lines, "the bundle in the result is in order, and of the agreed table"]
 
 
-def _message(plan: JoinPlan, folder: Folder, step: Step) -> tuple[Message, str]:
+def _message(plan: JoinPlan, folder: SessionFolder, step: Step) -> tuple[Message, str]:
     content = folder.read(step)
     if content is None:
         raise UsageError(f"{folder.path} has no {step} to look at")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from margrave.errors import RefusedError, UsageError
 from margrave.files.content import Content, pieces
-from margrave.join.folder import SESSION, Folder
+from margrave.join.folder import SESSION, SessionFolder
 from margrave.join.messages import Message, Step, digest_of, parse, read_file
 from margrave.ledger import Charge, DataSetName, Ledger
 from margrave.ledger.journal import canonical
@@ -43,7 +43,7 @@ class Side:
 
     plan: JoinPlan
     key: SigningKey
-    folder: Folder
+    folder: SessionFolder
     purse: Purse
     clock: Callable[[], datetime] = field(default=now, repr=False)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from margrave.crossing import Members
+from margrave.crossing import People
 from margrave.errors import DataError
 from margrave.measure.failures import Failures, records
 from margrave.measure.recode import Recoder
@@ -25,7 +25,7 @@ from margrave.progress import Progress
 _NO_IDS = ("floats", "booleans")
 
 
-def read_members(spec: JoinSpec, owner_name: str, data: Any, progress: Progress | None = None) -> Members:
+def read_members(spec: JoinSpec, owner_name: str, data: Any, progress: Progress | None = None) -> People:
     """Read all rows of an owner; whatever does not fit is refused as a whole, by rule and number."""
     owner = spec.owners[spec.place(owner_name)]
     source, codebook, failures = open_source(data), spec.codebook(owner), Failures()
@@ -104,7 +104,7 @@ def _text(value: Any, part: IdPart, dates: str) -> str:
     return part.normal(str(value))
 
 
-def _once(ids: list[bytes], categories: npt.NDArray[np.int64], owner: Owner) -> Members:
+def _once(ids: list[bytes], categories: npt.NDArray[np.int64], owner: Owner) -> People:
     """Each person once, in the least category of all rows: this depends on no other row, and on no order."""
     if len(set(ids)) < len(ids):
         if owner.records == 1:
@@ -119,4 +119,4 @@ def _once(ids: list[bytes], categories: npt.NDArray[np.int64], owner: Owner) -> 
         ids, categories = list(least), np.fromiter(least.values(), dtype=np.int64, count=len(least))
     if len(ids) > owner.at_most:
         raise DataError(f"there are more people than the agreed bound of {owner.at_most:,} (at_most): agree on more")
-    return Members(ids, categories)
+    return People(ids, categories)
