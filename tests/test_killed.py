@@ -34,12 +34,12 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignor
 import sys
 import margrave as mg
 from margrave.measure import units
-from margrave.measure.sources import files
+from margrave.measure.sources import batches
 from margrave.publish.bundle import layout
 from tests.test_killed import SPEC
 
 # Little is held in memory, and files are small, so that there is much to be killed in.
-units.SPILL_BYTES, files.ROWS = 0, 100
+units.SPILL_BYTES, batches.ROWS = 0, 100
 layout.MOST_TABLES, layout.PART_ROWS = 0, 1 << 9
 mg.release(mg.Spec.from_dict(SPEC), sys.argv[1]).save(sys.argv[2])
 """
@@ -56,7 +56,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def killed(number: int, data: Path, out: Path, sign: str) -> int:
     """The exit code of a release that gets a signal as soon as files of a pattern are seen in its folder."""
-    environment = {**os.environ, "TMPDIR": str(out.parent), "PYTHONPATH": str(ROOT)}
+    here = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = {**os.environ, "TMPDIR": str(out.parent), "PYTHONPATH": here}
     command = [sys.executable, "-c", PROGRAM, str(data), str(out)]
     child = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

@@ -15,7 +15,7 @@ from margrave.crossing import ColumnProfile, Profile
 from margrave.errors import DataError
 from margrave.measure import parse
 from margrave.measure.sources.columns import encode, kind_of, plain
-from margrave.measure.sources.sources import Source, check_columns
+from margrave.measure.sources.registry import Source, check_columns
 from margrave.progress import Progress
 
 MOST_VALUES = 64

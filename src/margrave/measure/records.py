@@ -17,7 +17,7 @@ from margrave.measure import parse
 from margrave.measure.failures import Failures
 from margrave.measure.recode import Recoder
 from margrave.measure.sources.columns import encode, kind_of, plain
-from margrave.measure.sources.sources import Source, check_columns
+from margrave.measure.sources.registry import Source, check_columns
 from margrave.progress import Progress
 from margrave.spec.codebook import Codebook
 

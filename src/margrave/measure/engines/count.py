@@ -1,26 +1,20 @@
-"""Exact counts of any set of margins, in one pass over the data."""
+"""Exact counts of any set of margins, in one pass over the data. Imported here, each engine is known."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 
 import numpy as np
 
 from margrave.algebra.arrays import Integers
-from margrave.algebra.cover import BLOCK_ROWS, MAX_CELLS, check_cells, cover
+from margrave.algebra.cover import MAX_CELLS, check_cells, cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
-from margrave.errors import UsageError
-from margrave.measure.engines.kernel import Kernel
-from margrave.measure.engines.sparse import SparseTally, check_numbers
-from margrave.measure.engines.spill import remove_orphans
-from margrave.measure.failures import Failures
+from margrave.measure.engines import local as local
+from margrave.measure.engines.registry import Counting, RowUnits, engine_for
+from margrave.measure.engines.sparse import check_numbers
 from margrave.measure.impossible import Pattern, Patterns
-from margrave.measure.records import Coded, blocks, checked_total, exact_amount, read
-from margrave.measure.sources.sources import Source
-from margrave.measure.units import bound_units
+from margrave.measure.sources.registry import Source
 from margrave.progress import Progress
 from margrave.spec.codebook import Codebook
 
@@ -56,11 +50,10 @@ def count_margins(
     ``checked`` are attributes that must fit though none of the margins has them.
     """
     wanted = tuple(dict.fromkeys(codebook.domain.margin(margin) for margin in margins))
-    units = Units(count_column, unit_column, max_records)
+    units = RowUnits(count_column, unit_column, max_records)
     patterns = Patterns(codebook.domain, impossible)
     check_cells(codebook.domain, tuple(dict.fromkeys([*wanted, *patterns.margins])), max_cells)
-    counts, _ = _count(source, codebook, wanted, (), units, patterns, progress, checked)
-    return Counts((margin, counts[margin]) for margin in wanted)
+    return _count(source, codebook, wanted, (), units, patterns, progress, checked)[0]
 
 
 def count_tables(
@@ -80,110 +73,49 @@ def count_tables(
     These may have up to 2**63 cells each: their memory grows with the records and not with the cells.
     """
     wanted = tuple(dict.fromkeys(codebook.domain.margin(margin) for margin in margins))
-    dense = [margin for margin in wanted if codebook.domain.cells(margin) <= dense_cells]
-    sparse = [margin for margin in wanted if codebook.domain.cells(margin) > dense_cells]
-    units = Units(count_column, unit_column, max_records)
+    dense = tuple(margin for margin in wanted if codebook.domain.cells(margin) <= dense_cells)
+    sparse = tuple(margin for margin in wanted if codebook.domain.cells(margin) > dense_cells)
+    units = RowUnits(count_column, unit_column, max_records)
     patterns = Patterns(codebook.domain, impossible)
     check_cells(codebook.domain, tuple(dict.fromkeys([*dense, *patterns.margins])))
     check_numbers(codebook.domain, sparse)
-    counts, occupied = _count(source, codebook, dense, sparse, units, patterns, progress)
-    return Counts((margin, counts[margin]) for margin in dense), occupied
-
-
-@dataclass(frozen=True)
-class Units:
-    """How rows stand for records: ``count_column`` of tabulated data, or ``unit_column`` with ``max_records``."""
-
-    count_column: str | None
-    unit_column: str | None
-    max_records: int | None
-
-    def __post_init__(self) -> None:
-        if (self.unit_column is None) != (self.max_records is None):
-            raise UsageError("a unit column and max_records go together: give both or neither")
-        if self.unit_column is not None and self.count_column is not None:
-            raise UsageError("tabulated data has no units: give a count column or a unit column, not both")
-        if self.max_records is not None and self.max_records < 1:
-            raise UsageError(f"max_records ({self.max_records}) must be at least 1")
+    return _count(source, codebook, dense, sparse, units, patterns, progress)
 
 
 def _count(
     source: Source,
     codebook: Codebook,
-    dense: Sequence[Margin],
-    sparse: Sequence[Margin],
-    units: Units,
+    dense: tuple[Margin, ...],
+    sparse: tuple[Margin, ...],
+    units: RowUnits,
     patterns: Patterns,
     progress: Progress | None,
     checked: Margin = (),
-) -> tuple[dict[Margin, Integers], dict[Margin, SparseTable]]:
-    """One pass over the data for all dense and sparse margins and for the patterns."""
+) -> tuple[Counts, dict[Margin, SparseTable]]:
+    """What an engine counts in one pass, summed down to the margins, after the patterns are checked."""
     domain = codebook.domain
     needed = tuple(dict.fromkeys([*dense, *patterns.margins]))
     names = domain.margin([*(name for margin in (*needed, *sparse) for name in margin), *patterns.names, *checked])
-    failures = Failures()
-    remove_orphans()
-    batches = read(
-        source,
-        codebook,
-        names,
-        failures,
-        count_column=units.count_column,
-        unit_column=units.unit_column,
-        progress=progress,
-    )
-    if units.max_records is not None:
-        batches = bound_units(batches, units.max_records, failures)
-    thin = SparseTally(domain, sparse)
-    with closing(batches), Tally(domain, cover(domain, needed)) as tally:
-        for block in blocks(batches, BLOCK_ROWS):
-            if not failures:
-                tally.add(block)
-                thin.add(block)
-                patterns.look(block)
-        failures.check()
-        counts = tally.margins(needed)
+    wanted = Counting(codebook, cover(domain, needed), sparse, names, units, patterns)
+    counted = engine_for(source).count(source, wanted, progress)
+    counts = summed(domain, counted.tables, needed)
     patterns.check(counts)
-    return counts, thin.margins(sparse)
+    return Counts((margin, counts[margin]) for margin in dense), counted.sparse
 
 
-class Tally:
-    """The tables of a cover while they are being counted. A context manager, for the threads that count."""
+def summed(domain: Domain, tables: Mapping[Margin, Integers], wanted: Collection[Margin]) -> dict[Margin, Integers]:
+    """Each wanted margin: the counted table itself, or a sum of the smallest counted table above it."""
+    holders: dict[str, set[Margin]] = {}
+    for table in tables:
+        for name in table:
+            holders.setdefault(name, set()).add(table)
 
-    def __init__(self, domain: Domain, tables: Collection[Margin], threads: int | None = None) -> None:
-        self._domain = domain
-        self._kernel = Kernel(domain, list(tables), threads)
-        self._total = 0
-
-    def __repr__(self) -> str:
-        return f"<Tally of {len(self._kernel.counts)} tables>"
-
-    def __enter__(self) -> Tally:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._kernel.__exit__()
-
-    def add(self, block: Coded) -> None:
-        """Counts a block into every table."""
-        amount = exact_amount(block)
-        self._total = checked_total(self._total + amount)
-        self._kernel.add(block, amount)
-
-    def margins(self, wanted: Collection[Margin]) -> dict[Margin, Integers]:
-        """Each wanted margin: the counted table itself, or a sum of the smallest counted table above it."""
-        self._kernel.finish()
-        holders: dict[str, set[Margin]] = {}
-        for table in self._kernel.counts:
-            for name in table:
-                holders.setdefault(name, set()).add(table)
-        return {margin: self._sum(margin, holders) for margin in wanted}
-
-    def _sum(self, margin: Margin, holders: Mapping[str, set[Margin]]) -> Integers:
-        counts = self._kernel.counts
-        if margin in counts:
-            return counts[margin].reshape(self._domain.shape(margin))
-        above: Collection[Margin] = set.intersection(*(holders[name] for name in margin)) if margin else counts
-        table = min(above, key=lambda candidate: (self._domain.cells(candidate), candidate))
+    def sum_of(margin: Margin) -> Integers:
+        if margin in tables:
+            return tables[margin]
+        above: Collection[Margin] = set.intersection(*(holders[name] for name in margin)) if margin else tables
+        table = min(above, key=lambda candidate: (domain.cells(candidate), candidate))
         axes = tuple(axis for axis, name in enumerate(table) if name not in margin)
-        return np.asarray(counts[table].reshape(self._domain.shape(table)).sum(axis=axes, dtype=np.int64))
+        return np.asarray(tables[table].sum(axis=axes, dtype=np.int64))
+
+    return {margin: sum_of(margin) for margin in wanted}

@@ -15,8 +15,9 @@ import pyarrow.csv
 
 from margrave.errors import DataError
 from margrave.measure.failures import guarded, records
+from margrave.measure.sources.registry import FileKind, register
 
-SUFFIXES = (".csv", ".tsv", ".txt")
+EXTENSIONS = (".csv", ".tsv", ".txt")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 
 _HEAD = 1 << 20
@@ -136,3 +137,6 @@ def _head(path: Path) -> bytes:
             parts.append(bytes(part))
             size += len(part)
         return b"".join(parts)
+
+
+register(FileKind("delimited text", EXTENSIONS, open_delimited, compressions=tuple(COMPRESSIONS)))

@@ -1,0 +1,63 @@
+"""A table or view of a DuckDB file, as ``survey.duckdb?table=people``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from margrave.errors import DataError, UsageError
+from margrave.measure.sources.databases import Database, missing, opened, quietly, table_of
+from margrave.measure.sources.registry import SourceKind, is_url, register
+
+EXTENSIONS = (".duckdb", ".ddb")
+
+_PLAIN_DUCKDB = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
+
+
+def is_duckdb(data: Any) -> bool:
+    """Whether data names a DuckDB file, with or without its table; a URL does not."""
+    if not isinstance(data, str | Path) or is_url(data):
+        return False
+    return Path(str(data).partition("?")[0]).suffix.lower() in EXTENSIONS
+
+
+def open_duckdb(data: str | Path, base: Path) -> Database:
+    """The table of a DuckDB file; reads its columns alone."""
+    name, _, query = str(data).partition("?")
+    path = base / name
+    table, others = table_of(query, "survey.duckdb?table=people")
+    if others:
+        raise UsageError("a DuckDB file takes ?table= and nothing else, as in survey.duckdb?table=people")
+    if not path.is_file():
+        raise DataError(f"{path} does not exist")
+    try:
+        import duckdb  # noqa: F401
+    except ImportError:
+        raise missing("a DuckDB file", "duckdb") from None
+    trouble = (
+        f"{path} cannot be read as DuckDB: check the name of the table, that no other program has the file open for "
+        "writing, and that it was written by a version no newer than the installed one"
+    )
+    return opened(lambda sql: _run_duckdb(path, sql), table, trouble)
+
+
+@contextmanager
+def _run_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+    import duckdb
+
+    connection = duckdb.connect(str(path), read_only=True, config=dict(_PLAIN_DUCKDB))
+    with ExitStack() as stack:
+        stack.callback(quietly, connection.close)
+        yield pa.RecordBatchReader.from_stream(connection.sql(query))
+
+
+register(SourceKind("DuckDB files", is_duckdb, open_duckdb, EXTENSIONS))

@@ -1,0 +1,104 @@
+"""What a source is, and the kinds that there are. Each is a small file that registers itself when it is imported."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from margrave.errors import DataError, UsageError, suggest
+
+
+class Source(Protocol):
+    """Records that can be streamed. ``total`` is their number where that is cheap to know, for progress only."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def total(self) -> int | None: ...
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of just these columns, in this order; with no columns, batches of any one, for counting records."""
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """One kind of data that can be opened.
+
+    ``accepts``: whether it can open what it is given; no two kinds accept the same, except that one which is
+    ``general`` is asked only when none of the others does. ``open``: from the data, and the folder that paths are
+    relative to. ``extensions``: those of its files, if it has files.
+    """
+
+    name: str
+    accepts: Callable[[Any], bool]
+    open: Callable[[Any, Path], Source]
+    extensions: tuple[str, ...] = ()
+    general: bool = False
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """One kind of file, known by its ``extensions``, after which one of ``compressions`` may follow.
+
+    ``in_folder``: opens a file as a part of a folder; None where folders of such files are not read.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    open: Callable[[Path], Source]
+    compressions: tuple[str, ...] = ()
+    in_folder: Callable[[Path, Path], Source] | None = None
+
+    def accepts(self, path: Path) -> bool:
+        """Whether a file is of this kind, by its name."""
+        suffixes = [suffix.lower() for suffix in path.suffixes]
+        packed = len(suffixes) > 1 and suffixes[-1] in self.compressions
+        return bool(suffixes) and suffixes[-2 if packed else -1] in self.extensions
+
+
+_URL = re.compile(r"[A-Za-z][\w+.-]+:/")
+
+_SOURCES: dict[str, SourceKind] = {}
+_FILES: dict[str, FileKind] = {}
+
+
+def register(kind: SourceKind | FileKind) -> None:
+    """Make a kind of source, or of file, known by its name."""
+    if kind.name in _SOURCES or kind.name in _FILES:
+        raise UsageError(f"there is a source {kind.name!r} already")
+    if isinstance(kind, SourceKind):
+        _SOURCES[kind.name] = kind
+    else:
+        _FILES[kind.name] = kind
+
+
+def source_kinds() -> tuple[SourceKind, ...]:
+    """All kinds, those that are general last."""
+    return tuple(sorted(_SOURCES.values(), key=lambda kind: (kind.general, kind.name)))
+
+
+def file_kinds() -> tuple[FileKind, ...]:
+    """All kinds of file."""
+    return tuple(sorted(_FILES.values(), key=lambda kind: kind.name))
+
+
+def is_url(data: str | Path) -> bool:
+    """Whether text is a URL; one letter before the colon is a drive, and a Path keeps only one of two slashes."""
+    return _URL.match(str(data)) is not None
+
+
+def check_columns(source: Source, wanted: Sequence[str]) -> None:
+    """Every wanted column must be there exactly once; column names are public."""
+    times = Counter(source.columns)
+    for name in wanted:
+        if not times[name]:
+            raise DataError(f"the data has no column {name!r}{suggest(name, times)}")
+        if times[name] > 1:
+            raise DataError(f"the data has {times[name]} columns called {name!r}: rename all but one")
