@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="join",
-    help="A table over people in the data of several owners, who do not show it to each other.",
+    help="Make one table from the data of several owners. Nobody shows any of it to another.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -12,7 +12,7 @@ from margrave.cli.terminal import notice, print_json, print_table, progress, say
 
 app = typer.Typer(
     name="local",
-    help="Ask without being told: respondents randomise their own answers, and nobody needs to be trusted.",
+    help="Ask people who randomise their own answers. Nobody needs to be trusted.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
