@@ -12,7 +12,7 @@ from margrave.measure.questions.engine import noisy_answer
 from margrave.noise import Generator
 from margrave.planning.questions import rows, sought
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.price import Move
+from margrave.planning.questions.price import UnitMove
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
 from tests.planning.questions.samples import data_of, data_spec
@@ -79,7 +79,7 @@ def test_noise_for_too_small_a_move_is_found_by_sampling(engines, monkeypatch):
     """Noise for a third of the move, as if a unit had one row."""
     spec, pair = engines
     question = PricedQuestion(spec, parsed("visits count", spec), PureDP(EPSILON))
-    cheap = replace(question.sought, move=Move(1, 1))
+    cheap = replace(question.sought, move=UnitMove(1, 1))
     monkeypatch.setitem(question.__dict__, "sought", cheap)
     monkeypatch.delitem(question.__dict__, "mechanism")
     counts = [engine.exact(cheap) for engine in pair]
@@ -113,7 +113,7 @@ def average_too_cheap(monkeypatch):
 
     def wrong(bounds, weight, parts, neighbours):
         move = honest(bounds, weight, parts, neighbours)
-        return move if parts == 1 else Move(move.l1 // 2, move.l2_squared // 4)
+        return move if parts == 1 else UnitMove(move.l1 // 2, move.l2_squared // 4)
 
     monkeypatch.setattr(sought, "rows_move", wrong)
     return QUESTIONS["average"]

@@ -127,7 +127,7 @@ class RowsBuilder:
 
     def units(self, *, groups: int | None = None) -> QuestionBuilder:
         """How many units have rows."""
-        return self._asked(a.Units, groups=groups)
+        return self._asked(a.UnitCount, groups=groups)
 
     def sum(
         self, value: ValueExpression, *, low: Any = None, high: Any = None, groups: int | None = None

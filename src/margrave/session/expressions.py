@@ -200,7 +200,7 @@ def key_of(name: str | None, thing: Any) -> Key:
     return Key(node.name if name is None and isinstance(node, e.Column) else str(name), node, only)
 
 
-class Columns:
+class ColumnNames:
     """``col.age``, or ``col["age"]``: a column by its name."""
 
     def __getattr__(self, name: str) -> ValueExpression:
@@ -212,7 +212,7 @@ class Columns:
         return ValueExpression(e.Column(name))
 
 
-col = Columns()
+col = ColumnNames()
 
 
 def when(condition: ConditionExpression, value: Any) -> Branches:

@@ -181,8 +181,8 @@ def answer(node, data, columns, axes, grid=None):
     held = {}
     for u, row in found:
         cell = tuple(value(key.value, row) for key in node.keys)
-        x = None if isinstance(node, a.Count | a.Units) else value(node.value, row)
-        if not isinstance(node, a.Count | a.Units) and x is None:
+        x = None if isinstance(node, a.Count | a.UnitCount) else value(node.value, row)
+        if not isinstance(node, a.Count | a.UnitCount) and x is None:
             continue
         cell = cell if grid is None else (*cell, x)
         if cell in cells:
@@ -200,7 +200,7 @@ def parts(node):
 def contribution(node, mine):
     """What the rows of one unit in one cell add to the sums of the cell."""
     match node:
-        case a.Units():
+        case a.UnitCount():
             return [Fraction(1)]
         case a.Sum():
             total = sum(mine)

@@ -193,7 +193,7 @@ class Random:
             most = self.random.randint(1, 2) if self.random.random() < 0.3 else None
             return a.Count(rows, keys, most_per_group=most)
         if pick == 2:
-            return a.Units(rows, keys)
+            return a.UnitCount(rows, keys)
         value = self.number(columns, 1)
         if pick == 3:
             ends = {"low": e.Numeral(-1), "high": e.Numeral(2)} if self.random.random() < 0.5 else {}

@@ -18,7 +18,7 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
-from margrave.planning.questions.price import Bounds, added_rows, rows_move, totals_move
+from margrave.planning.questions.price import UnitBounds, added_rows, rows_move, totals_move
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.test_engine import asked, interpreted
 from tests.planning.questions.samples import data_of, data_spec, kind_values, random_unit
@@ -53,8 +53,8 @@ QUESTIONS = {
     "visits, one each": a.Count(VISITS, most_rows=1),
     "visits by ward": a.Count(VISITS, BY_WARD),
     "visits by ward, one in each": a.Count(VISITS, BY_WARD, most_per_group=1),
-    "units by ward": a.Units(VISITS, BY_WARD),
-    "units": a.Units(VISITS),
+    "units by ward": a.UnitCount(VISITS, BY_WARD),
+    "units": a.UnitCount(VISITS),
     "where": a.Count(r.Where(VISITS, e.Compare("=", WARD, e.Text("a")))),
     "computed": a.Sum(r.Select(VISITS, (r.Named("x", NUMBER),)), e.Column("x")),
     "join": a.Count(JOINED),
@@ -153,7 +153,7 @@ def test_no_unit_moves_the_answer_to_a_random_question_further_than_is_stated(ne
 
 def test_counts_of_bounded_rows_by_brute_force():
     for rows, groups, per_group, cells in product(range(1, 5), range(1, 4), range(1, 4), range(1, 4)):
-        bounds = Bounds.of(rows, groups, per_group, cells)
+        bounds = UnitBounds.of(rows, groups, per_group, cells)
         held = [
             vector
             for vector in product(range(per_group + 1), repeat=cells)

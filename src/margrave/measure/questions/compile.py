@@ -9,13 +9,12 @@ from typing import assert_never
 
 from margrave.planning.questions.programs import (
     Absent,
-    Both,
+    AllTests,
     Calendar,
     Combine,
     Either,
-    Field,
-    Filter,
     Fixed,
+    KeepRows,
     Match,
     Member,
     Once,
@@ -26,6 +25,7 @@ from margrave.planning.questions.programs import (
     Quotient,
     Reckon,
     Reduce,
+    RowField,
     RowsProgram,
     Scan,
     Test,
@@ -43,7 +43,7 @@ _JOIN = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANT
 def whole_sql(program: Whole, prefix: str = "") -> str:
     """A number for each row, as SQL; ``prefix`` names the rows."""
     match program:
-        case Field(at):
+        case RowField(at):
             return f"CAST({prefix}c{int(at)} AS BIGINT)"
         case Fixed(value):
             return "CAST(NULL AS BIGINT)" if value is None else f"CAST({int(value)} AS BIGINT)"
@@ -69,7 +69,7 @@ def test_sql(test: Test, prefix: str = "") -> str:
             return f"({_bare(value, prefix)} IN ({', '.join(str(int(one)) for one in members)}))"
         case Absent(value):
             return f"({_bare(value, prefix)} IS NULL)"
-        case Both(tests):
+        case AllTests(tests):
             return f"({' AND '.join(test_sql(one, prefix) for one in tests)})" if tests else "TRUE"
         case Either(tests):
             return f"({' OR '.join(test_sql(one, prefix) for one in tests)})" if tests else "FALSE"
@@ -80,7 +80,7 @@ def test_sql(test: Test, prefix: str = "") -> str:
 
 def _bare(program: Whole, prefix: str) -> str:
     """A number that is only compared: a field in its own, narrower type, which is faster."""
-    if isinstance(program, Field):
+    if isinstance(program, RowField):
         return f"{prefix}c{int(program.position)}"
     return (
         str(program.value) if isinstance(program, Fixed) and program.value is not None else whole_sql(program, prefix)
@@ -100,7 +100,7 @@ class RowsCompiler:
             case Scan(table):
                 width = self._widths[table]
                 return f"SELECT u{_list('', width)} FROM t{int(table)}", width
-            case Filter():
+            case KeepRows():
                 return self._filter(program)
             case Project(rows, fields):
                 inner, _ = self._from(rows)
@@ -125,7 +125,7 @@ class RowsCompiler:
         inner, width = self.sql(program)
         return f"({inner}) AS q{next(self._names)}", width
 
-    def _filter(self, program: Filter) -> tuple[str, int]:
+    def _filter(self, program: KeepRows) -> tuple[str, int]:
         inner, width = self._from(program.rows)
         return f"SELECT u{_list('', width)} FROM {inner} WHERE {test_sql(program.test)}", width
 
@@ -151,7 +151,7 @@ def _list(prefix: str, width: int) -> str:
 
 
 def _reduction(how: str, one: Whole | Test) -> str:
-    if isinstance(one, Order | Member | Absent | Both | Either | Opposite):
+    if isinstance(one, Order | Member | Absent | AllTests | Either | Opposite):
         hit = f"CASE WHEN {test_sql(one)} THEN 1 ELSE 0 END"
         return f"CAST({'max' if how == 'any' else 'sum'}({hit}) AS BIGINT)"
     return f"CAST({ {'sum': 'sum', 'min': 'min', 'max': 'max'}[how] }({whole_sql(one)}) AS BIGINT)"
@@ -208,9 +208,9 @@ def _needed(sought: Sought) -> Test:
     out afterwards, and a declared range holds all there is: tests that say so only mislead the engine's plans.
     """
     enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
-    if any(one is not None for one in enforced) or not isinstance(sought.used, Both):
+    if any(one is not None for one in enforced) or not isinstance(sought.used, AllTests):
         return sought.used
-    return Both(tuple(test for test in sought.used.tests if isinstance(test, Member)))
+    return AllTests(tuple(test for test in sought.used.tests if isinstance(test, Member)))
 
 
 def _kept(source: str, unit: str, order: str, most: int) -> str:

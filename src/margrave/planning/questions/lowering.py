@@ -37,10 +37,9 @@ from margrave.planning.questions.language.expressions import (
 )
 from margrave.planning.questions.programs import (
     Absent,
-    Both,
+    AllTests,
     Calendar,
     Either,
-    Field,
     Fixed,
     Member,
     Opposite,
@@ -48,6 +47,7 @@ from margrave.planning.questions.programs import (
     Pick,
     Quotient,
     Reckon,
+    RowField,
     Test,
     Whole,
 )
@@ -81,7 +81,7 @@ def lower(value: Value, columns: Sequence[ColumnShape]) -> Lowered:
     match value:
         case Column(name):
             at = position(name, columns)
-            return Lowered(Field(at), columns[at].kind, frozenset({at}))
+            return Lowered(RowField(at), columns[at].kind, frozenset({at}))
         case Numeral(number):
             step = Fraction(1, number.denominator)
             return Lowered(Fixed(number.numerator), Numbers(number.numerator, number.numerator, step), frozenset())
@@ -115,7 +115,7 @@ def lower_test(condition: Condition, columns: Sequence[ColumnShape]) -> Test:
         case IsMissing(value):
             return Absent(lower(value, columns).program)
         case AllOf(conditions):
-            return Both(tuple(lower_test(one, columns) for one in conditions))
+            return AllTests(tuple(lower_test(one, columns) for one in conditions))
         case AnyOf(conditions):
             return Either(tuple(lower_test(one, columns) for one in conditions))
         case Negation(inner):
@@ -343,7 +343,7 @@ def fields_of(test: Test) -> frozenset[int]:
             return _fields(left) | _fields(right)
         case Member(value, _) | Absent(value):
             return _fields(value)
-        case Both(tests) | Either(tests):
+        case AllTests(tests) | Either(tests):
             return frozenset().union(*(fields_of(one) for one in tests))
         case Opposite(inner):
             return fields_of(inner)
@@ -351,7 +351,7 @@ def fields_of(test: Test) -> frozenset[int]:
 
 def _fields(program: Whole) -> frozenset[int]:
     match program:
-        case Field(at):
+        case RowField(at):
             return frozenset({at})
         case Fixed():
             return frozenset()

@@ -16,7 +16,7 @@ from margrave.budget.units import ZCDP, PureDP, exact_text
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
-from margrave.planning.questions.price import Move, Neighbours, added_rows
+from margrave.planning.questions.price import Neighbours, UnitMove, added_rows
 from margrave.planning.written import noise_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Noisy:
     """Every sum gets noise of its own."""
 
     noise: AnswerNoise
-    move: Move
+    move: UnitMove
 
     @property
     def amount(self) -> Fraction:
@@ -70,7 +70,7 @@ class Tree:
     """Counts of ever larger stretches of a grid, each with noise of its own: ``levels`` levels of ``branching``."""
 
     noise: AnswerNoise
-    move: Move
+    move: UnitMove
     branching: int
     levels: int
 
@@ -107,7 +107,7 @@ def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours
     return Noisy(noise_for(sought.move, budget), sought.move)
 
 
-def noise_for(move: Move, budget: Price) -> AnswerNoise:
+def noise_for(move: UnitMove, budget: Price) -> AnswerNoise:
     """The least noise that hides a move at no more than the budget."""
     try:
         if isinstance(budget, ZCDP):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Field:
+class RowField:
     """The field at a position."""
 
     position: int
@@ -56,7 +56,7 @@ class Calendar:
     value: Whole
 
 
-Whole = Field | Fixed | Reckon | Quotient | Pick | Calendar
+Whole = RowField | Fixed | Reckon | Quotient | Pick | Calendar
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Absent:
 
 
 @dataclass(frozen=True)
-class Both:
+class AllTests:
     """Whether all tests are true; true where there are none."""
 
     tests: tuple[Test, ...]
@@ -104,7 +104,7 @@ class Opposite:
     test: Test
 
 
-Test = Order | Member | Absent | Both | Either | Opposite
+Test = Order | Member | Absent | AllTests | Either | Opposite
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Filter:
+class KeepRows:
     """The rows for which a test is true."""
 
     rows: RowsProgram
@@ -163,4 +163,4 @@ class Combine:
     right: RowsProgram
 
 
-RowsProgram = Scan | Filter | Project | Match | Reduce | Once | Combine
+RowsProgram = Scan | KeepRows | Project | Match | Reduce | Once | Combine

@@ -29,14 +29,14 @@ from margrave.planning.questions.language.relations import (
 )
 from margrave.planning.questions.lowering import ColumnShape, Lowered, lower, lower_test, need_numbers
 from margrave.planning.questions.programs import (
-    Both,
+    AllTests,
     Combine,
-    Field,
-    Filter,
+    KeepRows,
     Match,
     Once,
     Project,
     Reduce,
+    RowField,
     RowsProgram,
     Scan,
     Test,
@@ -75,7 +75,7 @@ def rows_of(relation: Relation, data: DataSpec) -> RowsShape:
             return _scan(name, data)
         case Where(rows, condition):
             inner = rows_of(rows, data)
-            return replace(inner, program=Filter(inner.program, lower_test(condition, inner.columns)))
+            return replace(inner, program=KeepRows(inner.program, lower_test(condition, inner.columns)))
         case Select():
             return _select(relation, rows_of(relation.rows, data))
         case Join(left, right, how):
@@ -110,7 +110,7 @@ def _different(rows: RowsShape) -> int:
 
 
 def _select(relation: Select, inner: RowsShape) -> RowsShape:
-    fields: list[Whole] = [Field(at) for at in range(len(inner.columns))] if relation.add else []
+    fields: list[Whole] = [RowField(at) for at in range(len(inner.columns))] if relation.add else []
     columns = list(inner.columns) if relation.add else []
     for one in relation.columns:
         lowered = lower(one.value, inner.columns)
@@ -153,7 +153,7 @@ def _per_unit(relation: PerUnit, inner: RowsShape) -> RowsShape:
 
 def _reduced(one: Reduction, inner: RowsShape) -> tuple[Whole | Test, Kind]:
     if one.value is None:
-        test: Test = Both(()) if one.condition is None else lower_test(one.condition, inner.columns)
+        test: Test = AllTests(()) if one.condition is None else lower_test(one.condition, inner.columns)
         return test, Numbers(0, 1 if one.how == "any" else inner.most)
     lowered = lower(one.value, inner.columns)
     if lowered.kind is None:

@@ -21,14 +21,25 @@ from margrave.planning.questions.language.aggregates import (
     Cumulative,
     Quantiles,
     Sum,
-    Units,
+    UnitCount,
     Variance,
 )
 from margrave.planning.questions.language.expressions import Missing, Numeral, Value
 from margrave.planning.questions.language.relations import Key
 from margrave.planning.questions.lowering import Lowered, constant_code, lower, need_numbers
-from margrave.planning.questions.price import Bounds, Move, Neighbours, rows_move, totals_move
-from margrave.planning.questions.programs import Absent, Both, Fixed, Member, Opposite, Order, Pick, Reckon, Test, Whole
+from margrave.planning.questions.price import Neighbours, UnitBounds, UnitMove, rows_move, totals_move
+from margrave.planning.questions.programs import (
+    Absent,
+    AllTests,
+    Fixed,
+    Member,
+    Opposite,
+    Order,
+    Pick,
+    Reckon,
+    Test,
+    Whole,
+)
 from margrave.planning.questions.rows import RowsShape, rows_of
 
 MOST_CELLS = 1 << 20
@@ -67,8 +78,8 @@ class Sought:
     keys: tuple[Whole, ...]
     parts: tuple[Whole, ...]
     used: Test
-    bounds: Bounds
-    move: Move
+    bounds: UnitBounds
+    move: UnitMove
     reason: str
     grid: Axis | None = None
     grid_key: Whole | None = None
@@ -105,7 +116,7 @@ def sought_of(aggregate: Aggregate, data: DataSpec) -> Sought:
     match aggregate:
         case Count():
             return _count(aggregate, asked)
-        case Units():
+        case UnitCount():
             return _units(aggregate, asked)
         case Sum():
             return _sum(aggregate, asked)
@@ -135,12 +146,14 @@ class _Asked:
             found.append(_within(key, axis))
         return found
 
-    def bounds(self, most_rows: int | None, most_groups: int | None, per_group: int | None) -> Bounds:
+    def bounds(self, most_rows: int | None, most_groups: int | None, per_group: int | None) -> UnitBounds:
         rows = _least(self.rows.most, most_rows)
-        return Bounds.of(rows, _least(self.groups, most_groups), _least(rows, per_group), self.cells)
+        return UnitBounds.of(rows, _least(self.groups, most_groups), _least(rows, per_group), self.cells)
 
-    def sought(self, parts: tuple[Whole, ...], used: list[Test], bounds: Bounds, move: Move, reason: str) -> Sought:
-        return Sought(self.rows, self.axes, self.keys, parts, Both(tuple(used)), bounds, move, reason)
+    def sought(
+        self, parts: tuple[Whole, ...], used: list[Test], bounds: UnitBounds, move: UnitMove, reason: str
+    ) -> Sought:
+        return Sought(self.rows, self.axes, self.keys, parts, AllTests(tuple(used)), bounds, move, reason)
 
 
 def _least(one: int, other: int | None) -> int:
@@ -150,7 +163,7 @@ def _least(one: int, other: int | None) -> int:
 def _within(key: Whole, axis: Axis) -> Test:
     codes = axis.codes
     if isinstance(codes, range):
-        return Both((Order(">=", key, Fixed(codes[0])), Order("<=", key, Fixed(codes[-1]))))
+        return AllTests((Order(">=", key, Fixed(codes[0])), Order("<=", key, Fixed(codes[-1]))))
     return Member(key, tuple(codes))
 
 
@@ -197,9 +210,9 @@ def _kept_groups(bound: int | None, asked: _Asked) -> int | None:
     return bound if bound is not None and bound < min(asked.groups, asked.cells) else None
 
 
-def _units(aggregate: Units, asked: _Asked) -> Sought:
+def _units(aggregate: UnitCount, asked: _Asked) -> Sought:
     groups = min(_least(asked.groups, aggregate.most_groups), asked.cells)
-    bounds = Bounds.of(groups, groups, 1, asked.cells)
+    bounds = UnitBounds.of(groups, groups, 1, asked.cells)
     move = rows_move(bounds, 1, 1, asked.neighbours)
     where = "" if not asked.axes else f" in at most {_times(groups, 'group')}"
     found = asked.sought((Fixed(1),), asked.used, bounds, move, f"a unit counts once{where}")
@@ -214,7 +227,7 @@ def _sum(aggregate: Sum, asked: _Asked) -> Sought:
     natural = min(kind.low, kind.low * most), max(kind.high, kind.high * most)
     low, high = _ends(aggregate.low, aggregate.high, natural, kind.step, "a sum")
     groups = min(_least(asked.groups, aggregate.most_groups), asked.cells)
-    bounds = Bounds.of(most, groups, most, asked.cells)
+    bounds = UnitBounds.of(most, groups, most, asked.cells)
     move = totals_move(low, high, groups, asked.cells, asked.neighbours)
     if not move.l1:
         raise UsageError("the sum is always 0: there is nothing to ask")
@@ -334,7 +347,7 @@ def _times(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def _rows_reason(bounds: Bounds, asked: _Asked, each: str) -> str:
+def _rows_reason(bounds: UnitBounds, asked: _Asked, each: str) -> str:
     used = "is used" if bounds.rows == 1 else "are used"
     where = "" if not asked.axes or bounds.groups >= bounds.rows else f", in at most {_times(bounds.groups, 'group')}"
     return _replaced(f"at most {_times(bounds.rows, 'row')} of each unit {used}{where}, and {each}", asked)

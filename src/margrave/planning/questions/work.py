@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.programs import Combine, Filter, Match, Once, Project, Reduce, RowsProgram, Scan
+from margrave.planning.questions.programs import Combine, KeepRows, Match, Once, Project, Reduce, RowsProgram, Scan
 
 if TYPE_CHECKING:
     from margrave.planning.questions.sought import Sought
@@ -67,7 +67,7 @@ def _effort(program: RowsProgram, data: DataSpec) -> tuple[int, int, int]:
         case Scan(table):
             declared = data.tables[table]
             return declared.rows, declared.max_records, declared.rows
-        case Filter(rows, _) | Project(rows, _):
+        case KeepRows(rows, _) | Project(rows, _):
             found, most, total = _effort(rows, data)
             return found, most, total + found
         case Once(rows):

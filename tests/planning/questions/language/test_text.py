@@ -11,7 +11,14 @@ from margrave.errors import MargraveError, RefusedError, UsageError
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
-from margrave.planning.questions.language.form import MOST_DEPTH, Form, check_form_size, nodes_of, read_as, read_form
+from margrave.planning.questions.language.form import (
+    MOST_DEPTH,
+    LanguageNode,
+    check_form_size,
+    nodes_of,
+    read_as,
+    read_form,
+)
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
 from tests.planning.questions.samples import Random, data_spec
@@ -150,5 +157,5 @@ def test_every_node_is_checked_at_birth():
 
 
 def test_a_node_is_a_value():
-    assert isinstance(e.Numeral("1/3"), Form) and e.Numeral("1/3") == e.Numeral(Fraction(1, 3))
+    assert isinstance(e.Numeral("1/3"), LanguageNode) and e.Numeral("1/3") == e.Numeral(Fraction(1, 3))
     assert hash(a.Count(r.Rows("people"))) == hash(a.Count(r.Rows("people")))

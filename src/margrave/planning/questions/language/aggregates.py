@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from margrave.errors import UsageError
 from margrave.planning.questions.language.expressions import Numeral, Value
-from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.form import LanguageNode
 from margrave.planning.questions.language.relations import Key, Relation, check_names
 
 MOST_SHARES = 1_000
 
 
 @dataclass(frozen=True)
-class Aggregate(Form):
+class Aggregate(LanguageNode):
     """What is asked of rows, for all of them or for each group."""
 
     rows: Relation
@@ -56,7 +56,7 @@ class Count(Aggregate, kind="count"):
 
 
 @dataclass(frozen=True)
-class Units(Aggregate, kind="units"):
+class UnitCount(Aggregate, kind="units"):
     """The number of different units that have rows."""
 
     by: tuple[Key, ...] = ()

@@ -17,7 +17,7 @@ from typing import ClassVar
 from margrave.budget.units import exact_number
 from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_TEXT
-from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.form import LanguageNode
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*")
@@ -27,12 +27,12 @@ MOST_MEMBERS = 1_000
 
 
 @dataclass(frozen=True)
-class Value(Form):
+class Value(LanguageNode):
     """A number, a day or a text of a list for each row, or missing."""
 
 
 @dataclass(frozen=True)
-class Condition(Form):
+class Condition(LanguageNode):
     """True, false or unknown for each row."""
 
 
@@ -122,7 +122,7 @@ class Divide(Value, kind="divide"):
 
 
 @dataclass(frozen=True)
-class When(Form, kind="when"):
+class When(LanguageNode, kind="when"):
     """One branch of a case."""
 
     condition: Condition

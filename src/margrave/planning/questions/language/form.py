@@ -22,11 +22,11 @@ MOST_NODES = 2_000
 """Nodes of a question."""
 _LONGEST_WHOLE = 1 << 62
 
-_KINDS: dict[str, type[Form]] = {}
+_KINDS: dict[str, type[LanguageNode]] = {}
 
 
 @dataclass(frozen=True)
-class Form:
+class LanguageNode:
     """A node of the language. Each final class names its ``kind`` when it is declared."""
 
     kind: ClassVar[str] = ""
@@ -47,17 +47,17 @@ class Form:
         return found
 
     @property
-    def parts(self) -> Iterator[Form]:
+    def parts(self) -> Iterator[LanguageNode]:
         """The nodes right below this one."""
         for one in fields(self):
             yield from _forms(getattr(self, one.name))
 
-    def _check(self, name: str, wanted: type[Form] | tuple[type[Form], ...]) -> None:
+    def _check(self, name: str, wanted: type[LanguageNode] | tuple[type[LanguageNode], ...]) -> None:
         """Refuse a field that is not of the wanted kind of node."""
         if not isinstance(getattr(self, name), wanted):
             raise UsageError(f"{name!r} of {self.kind!r} is of the wrong kind")
 
-    def _check_list(self, name: str, wanted: type[Form], least: int = 1) -> None:
+    def _check_list(self, name: str, wanted: type[LanguageNode], least: int = 1) -> None:
         """Make a field a tuple, all of whose members are of the wanted kind of node."""
         value = getattr(self, name)
         if not isinstance(value, list | tuple) or not all(isinstance(one, wanted) for one in value):
@@ -88,11 +88,11 @@ class Form:
             self._check_whole(name, least)
 
 
-def read_form(value: object) -> Form:
+def read_form(value: object) -> LanguageNode:
     """The node that a JSON value writes; anything else is refused."""
     _check_size(value)
     found = _read(value)
-    if not isinstance(found, Form):
+    if not isinstance(found, LanguageNode):
         raise UsageError("a question is an object with a 'kind'")
     return found
 
@@ -105,14 +105,14 @@ def read_as(value: object, wanted: type[Self]) -> Self:  # type: ignore[misc]
     return found
 
 
-def nodes_of(form: Form) -> Iterator[Form]:
+def nodes_of(form: LanguageNode) -> Iterator[LanguageNode]:
     """A node and all below it."""
     yield form
     for part in form.parts:
         yield from nodes_of(part)
 
 
-def check_form_size(form: Form) -> None:
+def check_form_size(form: LanguageNode) -> None:
     """Refuse a question with too many nodes or levels: what it may take is known before anything is reserved."""
     level, total, depth = [form], 0, 0
     while level:
@@ -138,7 +138,7 @@ def _check_size(value: object) -> None:
 
 
 def _written(value: Any) -> Any:
-    if isinstance(value, Form):
+    if isinstance(value, LanguageNode):
         return value.to_json()
     if isinstance(value, tuple):
         return [_written(one) for one in value]
@@ -147,8 +147,8 @@ def _written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _forms(value: Any) -> Iterator[Form]:
-    if isinstance(value, Form):
+def _forms(value: Any) -> Iterator[LanguageNode]:
+    if isinstance(value, LanguageNode):
         yield value
     elif isinstance(value, tuple):
         for one in value:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from margrave.errors import UsageError
 from margrave.planning.questions.language.expressions import Condition, Value
-from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.form import LanguageNode
 
 JOINS = ("inner", "left", "semi", "anti")
 REDUCTIONS = ("count", "sum", "min", "max", "any")
 
 
 @dataclass(frozen=True)
-class Relation(Form):
+class Relation(LanguageNode):
     """Rows with the same columns, each of which belongs to one unit."""
 
 
@@ -42,7 +42,7 @@ class Where(Relation, kind="where"):
 
 
 @dataclass(frozen=True)
-class Named(Form, kind="named"):
+class Named(LanguageNode, kind="named"):
     """A value under a name."""
 
     name: str
@@ -88,7 +88,7 @@ class Join(Relation, kind="join"):
 
 
 @dataclass(frozen=True)
-class Reduction(Form, kind="reduction"):
+class Reduction(LanguageNode, kind="reduction"):
     """One number of all rows of a unit, under a name.
 
     ``count``: the rows for which the condition is true (all, without one). ``any``: 1 if there is one, else 0.
@@ -172,7 +172,7 @@ class Except(Relation, kind="except"):
 
 
 @dataclass(frozen=True)
-class Key(Form, kind="key"):
+class Key(LanguageNode, kind="key"):
     """What rows are grouped by: a value under a name, over all its declared values, or over the given ones alone."""
 
     name: str

@@ -171,7 +171,7 @@ class _Translator:
         units = {table.unit for table in self._tables.values()}
         if len(inner.expressions) != 1 or inner.expressions[0].name not in units:
             raise UsageError("DISTINCT counts units alone: COUNT(DISTINCT person)")
-        return a.Units(rows, keys)
+        return a.UnitCount(rows, keys)
 
     # Conditions and values.
 

@@ -184,7 +184,7 @@ class _Reader:
         if what == "count":
             return self._asked(a.Count, keys, given)
         if what == "units":
-            return self._asked(a.Units, keys, given)
+            return self._asked(a.UnitCount, keys, given)
         if what == "median":
             return self._asked(a.Quantiles, keys, {**given, "value": self._value(), "shares": (_HALF,)})
         if what == "quantiles":

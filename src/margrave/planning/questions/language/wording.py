@@ -33,7 +33,7 @@ from margrave.planning.questions.language.expressions import (
     Numeral,
     Text,
 )
-from margrave.planning.questions.language.form import Form
+from margrave.planning.questions.language.form import LanguageNode
 from margrave.planning.questions.language.relations import (
     Distinct,
     Except,
@@ -50,7 +50,7 @@ from margrave.planning.questions.language.relations import (
 )
 
 
-def said(form: Form) -> str:
+def said(form: LanguageNode) -> str:
     """A node as text."""
     return _WRITERS[type(form)](form)
 
@@ -67,7 +67,7 @@ def _numeral(form: Numeral) -> str:
     return f"({text})" if form.value < 0 else text
 
 
-def _joined(forms: Sequence[Form]) -> str:
+def _joined(forms: Sequence[LanguageNode]) -> str:
     return ", ".join(said(one) for one in forms)
 
 
@@ -77,7 +77,7 @@ def _case(form: Case) -> str:
     return f"case {branches}{default} end"
 
 
-def _within(form: Form) -> str:
+def _within(form: LanguageNode) -> str:
     """Rows as they stand inside others."""
     return form.table if isinstance(form, Rows) else f"({said(form)})"
 
@@ -139,7 +139,7 @@ def _logic(word: str) -> Callable[[Any], str]:
     return lambda form: f"({f' {word} '.join(said(one) for one in form.conditions)})"
 
 
-_WRITERS: dict[type[Form], Callable[[Any], str]] = {
+_WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
     Column: lambda form: form.name,
     Numeral: _numeral,
     Text: lambda form: quoted(form.value),
