@@ -35,7 +35,7 @@ import sys
 import margrave as mg
 from margrave.measure import units
 from margrave.measure.sources import batches
-from margrave.publish.bundle import layout
+from margrave.publish.bundle.parts import layout
 from tests.test_killed import SPEC
 
 # Little is held in memory, and files are small, so that there is much to be killed in.

@@ -10,7 +10,7 @@ from margrave.join.messages import digest_of, parse
 from margrave.join.side import Side
 from margrave.ledger import verify
 from margrave.publish.bundle.bundle import read_bundle
-from margrave.publish.bundle.reading import archived
+from margrave.publish.bundle.untrusted.reading import archived
 from margrave.publish.verification.verify import verify as verify_bundle
 from tests.join.parties import KEYS, LATE, QUICK, exact, parties
 

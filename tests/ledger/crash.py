@@ -26,7 +26,7 @@ from margrave.measure import run
 from margrave.planning.asked import request_of
 from margrave.planning.written import notion_of
 from margrave.publish.bundle import bundle
-from margrave.publish.bundle.drawn import unpack
+from margrave.publish.bundle.parts.drawn import unpack
 from margrave.publish.charging import published_in
 from margrave.publish.ways.release import TablesPack
 
@@ -46,7 +46,7 @@ WATCHED = (
     "ledger/",
     "publish/charging.py",
     "publish/ways/release.py",
-    "publish/bundle/drawn.py",
+    "publish/bundle/parts/drawn.py",
     "files/writing.py",
     "files/temporary.py",
     "pipeline.py",

@@ -18,7 +18,7 @@ from margrave.ledger import verify
 from margrave.ledger.records import Pool, RequestRecord
 from margrave.ledger.stores import store as stores
 from margrave.planning.written import notion_of
-from margrave.publish.bundle import layout
+from margrave.publish.bundle.parts import layout
 from margrave.publish.charging import published_in
 from margrave.publish.verification.verify import verify as verify_bundle
 from margrave.publish.ways import release as tables

@@ -141,7 +141,7 @@ def test_no_module_leaves_its_room():
         ("score/measures.py", "f = __import__; f('margrave.measure')"),
         ("score/measures.py", "import sys; sys.modules['margrave.measure.run']"),
         ("score/measures.py", "import runpy"),
-        ("publish/bundle/parts.py", "from pyarrow import csv"),
+        ("publish/bundle/parts/parts.py", "from pyarrow import csv"),
         ("study/__init__.py", "from margrave.pipeline import run"),
         ("cli/commands.py", "def f():\n    from margrave import pipeline\n    return pipeline.run.count"),
         ("noise/laplace.py", "exec('import margrave.measure')"),

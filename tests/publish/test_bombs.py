@@ -315,7 +315,7 @@ def test_overlapping_entries_unpack_to_no_more_than_they_announce(folder, tmp_pa
 
 def test_parts_of_a_large_release_that_hold_everything_are_refused(folder):
     from margrave.planning.planner import make_plan
-    from margrave.publish.bundle.layout import PART_ROWS, Layout
+    from margrave.publish.bundle.parts.layout import PART_ROWS, Layout
     from margrave.spec.spec import Spec
 
     spec = {
@@ -332,7 +332,7 @@ def test_parts_of_a_large_release_that_hold_everything_are_refused(folder):
 
 
 def test_a_file_that_only_needs_its_checksum_is_read_in_chunks(folder, monkeypatch):
-    from margrave.publish.bundle import reading
+    from margrave.publish.bundle.untrusted import reading
 
     monkeypatch.setattr(reading, "CHUNK", 7)
     with reading.opened(folder) as files:

@@ -9,8 +9,8 @@ from margrave import pipeline
 from margrave.errors import VerificationError
 from margrave.files.content import AnswerFile, reader_of, size_of
 from margrave.noise import Generator
-from margrave.publish.bundle import layout
-from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
+from margrave.publish.bundle.parts import layout
+from margrave.publish.bundle.parts.drawn import drawn_bytes, pack, unpack
 
 QUESTION, OTHER = "1" * 64, "2" * 64
 SPEC = {

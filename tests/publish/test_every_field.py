@@ -19,7 +19,7 @@ import pytest
 import margrave as mg
 from margrave.errors import MargraveError, VerificationError
 from margrave.publish.bundle.bundle import load_bundle
-from margrave.publish.bundle.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
+from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.verify import verify

@@ -17,8 +17,8 @@ from margrave.crossing import Answer, Measured
 from margrave.errors import BundleError, VerificationError
 from margrave.noise import Generator
 from margrave.planning.planner import make_plan
-from margrave.publish.bundle import large, layout, stored
-from margrave.publish.bundle.layout import Layout, Parts, is_large
+from margrave.publish.bundle.parts import large, layout, stored
+from margrave.publish.bundle.parts.layout import Layout, Parts, is_large
 from margrave.publish.release import Release
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.verify import verify

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import margrave as mg
 from margrave.crossing import Answer, Measured
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.bundle.parts import csv_bytes, parquet_bytes, read_parquet
+from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes, read_parquet
 from margrave.publish.verification.verify import verify
 from margrave.spec.spec import Spec
 

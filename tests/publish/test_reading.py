@@ -9,8 +9,8 @@ import pytest
 
 import margrave as mg
 from margrave.errors import BundleError, MargraveError
-from margrave.publish.bundle import reading
-from margrave.publish.bundle.reading import opened, safe_name
+from margrave.publish.bundle.untrusted import reading
+from margrave.publish.bundle.untrusted.reading import opened, safe_name
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import margrave as mg
 from margrave.cli.app import app
 from margrave.errors import VerificationError
-from margrave.publish.bundle import layout
 from margrave.publish.bundle.bundle import bundle_files
-from margrave.publish.bundle.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
+from margrave.publish.bundle.parts import layout
+from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
 from tests.publish.conftest import SPECS

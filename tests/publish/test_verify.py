@@ -14,7 +14,7 @@ import margrave as mg
 from margrave.crossing import Answer
 from margrave.errors import VerificationError
 from margrave.noise import DiscreteGaussian
-from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
+from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
 from margrave.spec.sections import DataSection, Unit

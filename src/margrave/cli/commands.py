@@ -139,7 +139,7 @@ def count(
     from margrave import pipeline
     from margrave.errors import RefusedError
     from margrave.files.writing import write_file
-    from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
+    from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
 
     if not not_private:
         raise RefusedError(

@@ -268,7 +268,7 @@ def _save(result: Result, to: Path) -> None:
     from dataclasses import replace
 
     from margrave.publish.bundle.bundle import read_bundle, save
-    from margrave.publish.bundle.reading import archived
+    from margrave.publish.bundle.untrusted.reading import archived
 
     with archived(result.bundle) as files:
         release = replace(read_bundle(files).release, stored=result.bundle)

@@ -13,7 +13,7 @@ from margrave.files.content import Content
 from margrave.ledger.values import Charge, ChargedBundle, Head, Request
 from margrave.planning.asked import Asked
 from margrave.publish.bundle.account import ledger_section
-from margrave.publish.bundle.reading import manifest_content, opened
+from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.verification.signature import signer_of
 

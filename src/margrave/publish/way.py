@@ -17,7 +17,7 @@ from margrave.files.writing import write_file
 from margrave.planning.asked import Sheet
 from margrave.progress import Progress
 from margrave.publish.bundle.account import Checksum, parsed, read_checksum, unsealed
-from margrave.publish.bundle.reading import Files, manifest_content, opened
+from margrave.publish.bundle.untrusted.reading import Files, manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST, REPORT
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 import margrave as mg
 from margrave.errors import BundleError, VerificationError
-from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
+from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
 from margrave.publish.verification.signature import SigningKey
 from margrave.publish.verification.verify import verify
 from tests.publish.graphs.friends import EDGES, SPEC

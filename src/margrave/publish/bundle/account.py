@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from margrave.errors import BundleError
 from margrave.files.untrusted import MOST_REPORT
-from margrave.publish.bundle.json_text import parse
-from margrave.publish.bundle.reading import Files, safe_name
+from margrave.publish.bundle.untrusted.json_text import parse
+from margrave.publish.bundle.untrusted.reading import Files, safe_name
 from margrave.publish.bundle.words import MANIFEST, REPORT
 
 FORMAT = "margrave-release"

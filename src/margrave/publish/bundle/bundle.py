@@ -24,11 +24,11 @@ from margrave.files.writing import File, is_archive, write_file, write_files
 from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
-from margrave.publish.bundle.large import large_parts
-from margrave.publish.bundle.layout import Layout, is_large
 from margrave.publish.bundle.manifest import Manifest, Writing, read_manifest
 from margrave.publish.bundle.origin import manifest_of, read_origin
-from margrave.publish.bundle.parts import (
+from margrave.publish.bundle.parts.large import large_parts
+from margrave.publish.bundle.parts.layout import Layout, is_large
+from margrave.publish.bundle.parts.parts import (
     CELLS,
     CUBE,
     MEASUREMENTS,
@@ -44,8 +44,8 @@ from margrave.publish.bundle.parts import (
     read_published,
     table_stems,
 )
-from margrave.publish.bundle.reading import Files, archived, manifest_content, opened
-from margrave.publish.bundle.stored import Read, stored_answers, stored_bars, stored_exact
+from margrave.publish.bundle.parts.stored import Read, stored_answers, stored_bars, stored_exact
+from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html

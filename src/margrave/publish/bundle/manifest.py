@@ -19,7 +19,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.account import FORMAT, LARGE, Checksum, of_kind, read_checksum, read_ledger, unsealed
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.layout import MOST_ROWS, Layout
+from margrave.publish.bundle.parts.layout import MOST_ROWS, Layout
 from margrave.publish.bundle.words import MANIFEST, NOT_PRIVATE, composition
 from margrave.spec.spec import Spec
 

@@ -12,7 +12,7 @@ import numpy as np
 from margrave.errors import BundleError
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.manifest import Writing, manifest_json
-from margrave.publish.bundle.parts import published_json, table_stems
+from margrave.publish.bundle.parts.parts import published_json, table_stems
 from margrave.reconstruct.bars import Bars, Origin, replicates
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from margrave.files.writing import File, archive_of, is_archive, write_file, wri
 from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.parts import csv_bytes, parquet_bytes
-from margrave.publish.bundle.reading import Files, archived, manifest_content
+from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
+from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content
 from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.framed.frame import Frame, Framed, Made, frame_json, read_frame
 from margrave.publish.verification.signature import SigningKey, signed

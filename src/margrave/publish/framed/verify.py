@@ -8,9 +8,9 @@ from typing import Any
 from margrave.errors import VerificationError
 from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked
-from margrave.publish.bundle.parquet import read_like
-from margrave.publish.bundle.parts import csv_pieces
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.parts.parts import csv_pieces
+from margrave.publish.bundle.untrusted.parquet import read_like
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import REPORT
 from margrave.publish.framed.bundle import Framing, read_framed
 from margrave.publish.framed.frame import Frame, frame_json

@@ -15,7 +15,7 @@ from margrave.planning.graphs.written import spec_from_json, spec_json
 from margrave.planning.written import noise_from_json
 from margrave.publish.bundle.account import of_kind
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.parquet import read_parquet
+from margrave.publish.bundle.untrusted.parquet import read_parquet
 from margrave.publish.framed.bundle import Framing, Read
 from margrave.publish.framed.frame import Frame
 from margrave.publish.graphs.answers import GraphAnswers

@@ -11,7 +11,7 @@ from margrave.crossing import MeasuredGraph
 from margrave.files.content import Content
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.progress import Progress
-from margrave.publish.bundle.reading import Files, archived
+from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.framed.bundle import read_framed, save
 from margrave.publish.graphs.answers import GraphAnswers
 from margrave.publish.graphs.framing import FRAMING

@@ -18,8 +18,8 @@ from margrave.planning.local.plan import LocalPlan, plan_of
 from margrave.planning.local.spec import LocalSpec
 from margrave.publish.bundle.account import of_kind
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.parquet import read_parquet
-from margrave.publish.bundle.parts import column, stem
+from margrave.publish.bundle.parts.parts import column, stem
+from margrave.publish.bundle.untrusted.parquet import read_parquet
 from margrave.publish.framed.bundle import Framing, Read
 from margrave.publish.framed.frame import Frame
 from margrave.publish.local.answers import LocalAnswers

@@ -11,7 +11,7 @@ from margrave.crossing import Collected
 from margrave.files.content import Content
 from margrave.planning.local.plan import LocalPlan
 from margrave.progress import Progress
-from margrave.publish.bundle.reading import Files, archived
+from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.framed.bundle import read_framed, save
 from margrave.publish.local.answers import LocalAnswers
 from margrave.publish.local.framing import FRAMING

@@ -19,8 +19,8 @@ from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows
 from margrave.planning.plan import Plan
 from margrave.planning.promise.belief import SUSPICIONS, Bound, exception, percent
 from margrave.planning.promise.guarantee import Guarantee, approximate
-from margrave.publish.bundle.layout import Layout, is_large
-from margrave.publish.bundle.parts import table_stems
+from margrave.publish.bundle.parts.layout import Layout, is_large
+from margrave.publish.bundle.parts.parts import table_stems
 from margrave.publish.bundle.words import NOT_PRIVATE, composition, software
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, page, paragraph, section, table

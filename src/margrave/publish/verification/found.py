@@ -15,7 +15,7 @@ from margrave.errors import VerificationError
 from margrave.progress import Step
 from margrave.publish.bundle.account import Checksum, Listed, check_file, checked
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.verification.signature import SIGNATURE, PublicKey

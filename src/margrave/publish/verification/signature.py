@@ -16,7 +16,7 @@ from typing import Any
 
 from margrave.errors import UsageError, VerificationError
 from margrave.files.writing import File
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.untrusted.reading import Files
 
 SIGNATURE = "release.sig"
 MOST_SIGNATURE = 1 << 10

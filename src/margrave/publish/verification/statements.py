@@ -23,8 +23,8 @@ from margrave.publish.bundle.account import parsed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
 from margrave.publish.bundle.origin import manifest_of
-from margrave.publish.bundle.parts import table_stems
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.parts.parts import table_stems
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html

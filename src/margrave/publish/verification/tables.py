@@ -19,7 +19,8 @@ from margrave.progress import Progress, Step, counted
 from margrave.publish.bundle.account import Checksum, checked
 from margrave.publish.bundle.bundle import Bundle, read_bundle
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.large import (
+from margrave.publish.bundle.manifest import guarantee_json
+from margrave.publish.bundle.parts.large import (
     CONTENTS,
     VALUES,
     alike,
@@ -29,10 +30,8 @@ from margrave.publish.bundle.large import (
     tables_part,
     values_part,
 )
-from margrave.publish.bundle.layout import Layout
-from margrave.publish.bundle.manifest import guarantee_json
-from margrave.publish.bundle.parquet import read_like
-from margrave.publish.bundle.parts import (
+from margrave.publish.bundle.parts.layout import Layout
+from margrave.publish.bundle.parts.parts import (
     CELLS,
     CUBE,
     MEASUREMENTS,
@@ -49,7 +48,8 @@ from margrave.publish.bundle.parts import (
     read_microdata,
     table_stems,
 )
-from margrave.publish.bundle.reading import Files, manifest_content
+from margrave.publish.bundle.untrusted.parquet import read_like
+from margrave.publish.bundle.untrusted.reading import Files, manifest_content
 from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.found import Verified, check_files, check_listed, compare

@@ -8,7 +8,7 @@ from pathlib import Path
 from margrave.errors import MargraveError, VerificationError
 from margrave.progress import Progress
 from margrave.publish.bundle.account import check_version
-from margrave.publish.bundle.reading import manifest_content, opened
+from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.verification.found import Verified
 from margrave.publish.verification.signature import PublicKey, signer_of
 from margrave.publish.way import check_there

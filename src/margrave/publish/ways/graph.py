@@ -15,8 +15,8 @@ from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.promise.guarantee import approximate
 from margrave.planning.ways.graph import formulas
 from margrave.progress import Progress
-from margrave.publish.bundle.drawn import arrays_of, bytes_of
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.parts.drawn import arrays_of, bytes_of
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.framed.bundle import framed_archive, framed_report
 from margrave.publish.framed.verify import verify_framed
 from margrave.publish.graphs.framing import FRAMING

@@ -14,8 +14,8 @@ from margrave.planning.describe import name_of, number
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.ways.local import formulas
 from margrave.progress import Progress
-from margrave.publish.bundle.drawn import arrays_of, bytes_of
-from margrave.publish.bundle.reading import Files
+from margrave.publish.bundle.parts.drawn import arrays_of, bytes_of
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.framed.bundle import framed_archive, framed_report
 from margrave.publish.framed.verify import verify_framed
 from margrave.publish.local.framing import FRAMING

@@ -20,11 +20,11 @@ from margrave.planning.describe import FORECAST_HEADERS, forecast_rows
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.bundle import bundle_files, read_bundle
-from margrave.publish.bundle.drawn import drawn_bytes, pack, unpack
-from margrave.publish.bundle.large import bundle_bytes
-from margrave.publish.bundle.layout import is_large
 from margrave.publish.bundle.manifest import guarantee_json
-from margrave.publish.bundle.reading import Files, archived
+from margrave.publish.bundle.parts.drawn import drawn_bytes, pack, unpack
+from margrave.publish.bundle.parts.large import bundle_bytes
+from margrave.publish.bundle.parts.layout import is_large
+from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
 from margrave.publish.report.page import report_html

@@ -19,7 +19,7 @@ from margrave.crossing import Answer, Measured
 from margrave.errors import VerificationError
 from margrave.files.content import AnswerFile, Content, reader_of, room, size_of
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.layout import is_large
+from margrave.publish.bundle.parts.layout import is_large
 
 _FORMAT = "margrave noisy answers 1"
 _NUMBER = np.dtype("<i8")

@@ -20,7 +20,7 @@ from margrave.errors import BundleError, MargraveError
 from margrave.files.untrusted import MOST_HELD
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.publishing import used_domain
-from margrave.publish.bundle.parquet import read_batches, read_parquet
+from margrave.publish.bundle.untrusted.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, rounded
 from margrave.reconstruct.held import FullTable, Records

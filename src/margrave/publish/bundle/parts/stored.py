@@ -14,8 +14,8 @@ from margrave.algebra.domain import Margin
 from margrave.crossing import Answer
 from margrave.errors import BundleError
 from margrave.planning.plan import Plan
-from margrave.publish.bundle.layout import Layout, Parts
-from margrave.publish.bundle.parquet import read_parquet
+from margrave.publish.bundle.parts.layout import Layout, Parts
+from margrave.publish.bundle.untrusted.parquet import read_parquet
 
 if TYPE_CHECKING:
     from margrave.reconstruct.bars import Bars
