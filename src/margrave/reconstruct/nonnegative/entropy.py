@@ -32,6 +32,8 @@ from margrave.reconstruct.stein import probes, risk_of
 
 _STAGES, _FALL, _PATIENCE = 24, 0.5, 2
 _NEWTON, _CONJUGATE = 8, 60
+_INEXACT = 0.05
+"""Steps end a little before the optimum: the misfit may rise by this part of itself and of each dimension."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,10 @@ def entropy(
     waited = 0
     for stage in range(1, _STAGES + 1):
         table = path.solve(kappa)
-        risk = risk_of(tried, [table, *(other.solve(kappa) for other in beside)])
+        moved = [other.solve(kappa) for other in beside]
+        if best is not None and any(one.lost for one in (path, *beside)):
+            break
+        risk = risk_of(tried, [table, *moved])
         if progress is not None:
             progress(stage, None, risk)
         if best is None or risk < best.risk:
@@ -104,6 +109,8 @@ class Path:
         self._start = start if possible is None else np.where(possible, start, -np.inf)
         self._theta, self._kappa = np.zeros(start.shape), 1.0
         self._latest: Floats | None = None
+        self._least = np.inf
+        self.lost = False
 
     def first_kappa(self) -> float:
         """A κ at which the optimum is close to independence."""
@@ -131,7 +138,19 @@ class Path:
             value, table, moved = self._search(value, table, step, float((slope * step).sum()))
             if not moved:
                 break
-        self._latest = table
+        return self._kept(table)
+
+    def _kept(self, table: Floats) -> Floats:
+        """The table, or the one before where the path was lost.
+
+        The optimum at a new κ has a misfit of at most that of m, the optimum before. Far below the noise no step finds
+        it any more in floating point; what is found there is no point of the path, and its risk means nothing.
+        """
+        misfit = 0.5 * float((self._weights * (self._transform.forward(table) - self._centre) ** 2).sum())
+        if self._latest is not None and misfit > (1 + _INEXACT) * self._least + _INEXACT * float(self._measured.sum()):
+            self.lost, self._theta = True, np.zeros_like(self._theta)
+            return self._latest
+        self._latest, self._least = table, min(misfit, self._least)
         return table
 
     def _table(self, logs: Floats) -> tuple[Floats, float]:
