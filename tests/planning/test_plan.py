@@ -131,8 +131,8 @@ def test_a_target_is_met_by_the_least_budget():
     plan = plan_for(spec, Target.parse("5@95%"))
     worst = max(row.half_width for row in plan.forecast)
     assert 4.8 < worst <= 5
-    less = make_plan(replace(spec, budget=PureDP(plan.spec.budget.epsilon * Fraction(99, 100))))
-    assert max(row.half_width for row in less.forecast) > 4.95
+    less = make_plan(replace(plan.spec, budget=PureDP(plan.spec.budget.epsilon * Fraction(99, 100))))
+    assert max(row.half_width for row in less.forecast) > 5
     rho = plan_for(bundled("czech", budget=ZCDP(Fraction(1))), Target(5, 0.95))
     assert isinstance(rho.spec.budget, ZCDP)
 
@@ -141,11 +141,6 @@ def test_a_target_is_met_by_the_least_budget():
 def test_bad_targets_are_usage_errors(text):
     with pytest.raises(UsageError, match="target"):
         Target.parse(text)
-
-
-def test_an_impossible_target_is_refused():
-    with pytest.raises(RefusedError, match="no budget"):
-        plan_for(spec_of((2,), ["a"], ONE), Target(1e-300, 0.95))
 
 
 def test_error_falls_as_the_budget_rises():

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from math import pi, sqrt
+from math import ceil, floor, pi, sqrt
 
 import numpy as np
 
@@ -19,9 +20,19 @@ from margrave.errors import UsageError
 from margrave.noise.family import Noise
 
 _SMOOTHING = 0.005
-"""A little Gaussian blur, in standard deviations, makes the distribution of a lattice sum continuous and its
-characteristic function vanish beyond a known frequency. Half-widths are given three blurs of room, so that they still
-reach the lattice point that they are meant to include."""
+"""A little Gaussian blur, in standard deviations, makes the distribution of a sum continuous and its characteristic
+function vanish beyond a known frequency. Where it hides nothing, half-widths get a fifth of it as room; where single
+values weigh so much that it would, three times as much, so that they still reach the value they are meant to
+include."""
+_LITTLE_ROOM, _MUCH_ROOM = 1 / 5, 3
+_SHARP = _SMOOTHING / 16
+"""The blur where it has to be told whether a single value is just within some distance."""
+_EVEN = 1.5
+"""Where the probability on both sides of a point differs by less than this factor, no single value weighs much."""
+_FINEST = 1 << 10
+"""A sum on a lattice finer than so many steps to the standard deviation is as good as smooth, but for its last step."""
+_SAME = 1e-9
+"""Weights that differ by less, relative to the largest, are taken to be the same: they come from double precision."""
 _FEW_TERMS, _MANY_TERMS = 64, 1024
 _NOTHING = -50.0
 """The logarithm of a number that is as good as zero."""
@@ -40,9 +51,13 @@ class Term:
 
 @dataclass(frozen=True)
 class WeightedSum:
-    """The sum of all terms: symmetric about zero. No terms: the constant zero."""
+    """The sum of all terms: symmetric about zero. No terms: the constant zero.
+
+    ``blur``: how much its distribution is blurred, in standard deviations, where it is on no coarse lattice.
+    """
 
     terms: tuple[Term, ...]
+    blur: float = _SMOOTHING
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> WeightedSum:
@@ -63,9 +78,9 @@ class WeightedSum:
     def _frequencies(self) -> tuple[Floats, Floats]:
         """Frequencies in units of 1/σ, and the characteristic function there (of the standardised, blurred sum)."""
         step = pi / _SPAN
-        frequency = np.asarray(step * (np.arange(int(6 / _SMOOTHING / step)) + 0.5), dtype=np.float64)
+        frequency = np.asarray(step * (np.arange(int(6 / self.blur / step)) + 0.5), dtype=np.float64)
         scale = 1 / sqrt(self.variance)
-        log: Floats = np.asarray(-0.5 * (_SMOOTHING * frequency) ** 2, dtype=np.float64)
+        log: Floats = np.asarray(-0.5 * (self.blur * frequency) ** 2, dtype=np.float64)
         if len(self.terms) > _FEW_TERMS:
             return frequency, np.exp(self._added(log, scale * frequency))
         for term in self.terms:
@@ -92,31 +107,105 @@ class WeightedSum:
         matters = characteristic > 1e-14
         return frequency[matters], 2 / _SPAN * characteristic[matters] / frequency[matters]
 
+    @cached_property
+    def step(self) -> float | None:
+        """The step of the lattice that holds every value of the sum; None where that is no coarser than the noise."""
+        weights = {abs(term.weight) for term in self.terms}
+        largest = max(weights, default=0.0)
+        nothing = largest * _SAME
+        lost = sum(
+            term.count * term.weight**2 * term.noise.variance for term in self.terms if abs(term.weight) <= nothing
+        )
+        found = 0.0
+        for weight in weights:
+            found = _common(found, weight, nothing)
+        if not weights or found < largest * sqrt(_SAME) or lost > _SAME * self.variance:
+            return None
+        near = float(Fraction(found).limit_denominator(1 << 20))
+        return near if abs(near - found) <= found * _SAME else found
+
+    @cached_property
+    def _lattice(self) -> tuple[Floats, Floats] | None:
+        """The same for the sum in steps of a coarse lattice: P(|X| ≤ m steps) is exact, but for what is 60σ away.
+
+        Frequencies are taken at the middle of equal parts of half a turn, with the weights of the inversion formula
+        (1/π) ∫ φ(t) sin((m + ½)t)/sin(t/2) dt.
+        """
+        if self.step is None or sqrt(self.variance) > _FINEST * self.step:
+            return None
+        parts = max(_FEW_TERMS, ceil(_SPAN * sqrt(self.variance) / self.step))
+        frequency = np.asarray(pi / parts * (np.arange(parts) + 0.5), dtype=np.float64)
+        log: Floats = np.zeros(parts)
+        for term in self.terms:
+            log = log + term.count * term.noise.log_characteristic(round(term.weight / self.step) * frequency)
+        weight = np.exp(log) / (parts * np.sin(frequency / 2))
+        matters = weight > 1e-18
+        return frequency[matters], np.asarray(weight[matters])
+
     def within(self, half_width: float) -> float:
-        """P(|X| ≤ half_width), up to the blur."""
+        """P(|X| ≤ half_width); up to the blur where the sum is on no coarse lattice."""
         if not self.terms:
             return 1.0
+        if self._lattice is not None and self.step is not None:
+            turn, part = self._lattice
+            steps = floor(half_width / self.step + sqrt(_SAME))
+            return float(min(max((np.sin((steps + 0.5) * turn) * part).sum(), 0.0), 1.0))
         frequency, weight = self._kernel
         inside = (np.sin(frequency * (half_width / sqrt(self.variance))) * weight).sum()
         return float(min(max(inside, 0.0), 1.0))
 
     def half_width(self, level: float) -> float:
-        """The smallest h, and a hair more, with P(|X| ≤ h) ≥ level."""
+        """The smallest h with P(|X| ≤ h) ≥ level: a value of the sum where that is on a lattice, else a hair more."""
         if not 0 < level < 1:
             raise UsageError(f"a level ({level}) must lie between 0 and 1")
         if not self.terms:
             return 0.0
+        if self._lattice is not None and self.step is not None:
+            return self._least(level) * self.step
+        reached = self._reached(level)
+        if self.step is not None:
+            # Up to half a step beyond the value is nearer to it than to the next one.
+            return ceil(reached / self.step - 0.5) * self.step
+        return reached + (_LITTLE_ROOM if self._smooth(reached) else _MUCH_ROOM) * self.blur * sqrt(self.variance)
+
+    def reaches(self, half_width: float, level: float) -> bool:
+        """Whether P(|X| ≤ half_width) ≥ level, where values beyond by a thousandth of σ count as within."""
+        found = self.half_width(level)
+        if found <= half_width or self.step is not None or not self.terms:
+            return found <= half_width
+        room = 2 * _MUCH_ROOM * self.blur * sqrt(self.variance)
+        if found - room > half_width or len(self.terms) > _FEW_TERMS:
+            return False
+        sharp = replace(self, blur=_SHARP)
+        return sharp.within(half_width + _MUCH_ROOM * _SHARP * sqrt(self.variance)) >= level
+
+    def _smooth(self, place: float) -> bool:
+        """Whether no single value near a place weighs so much that the blur would hide it."""
+        beside, here = _MUCH_ROOM * self.blur * sqrt(self.variance), self.within(place)
+        above, below = self.within(place + beside) - here, here - self.within(place - beside)
+        return above < _EVEN * below and below < _EVEN * above
+
+    def _least(self, level: float) -> int:
+        """The least number of steps of the lattice that are enough."""
+        assert self.step is not None
+        low, high = -1, 1
+        while self.within(high * self.step) < level and high < _SPAN * _FINEST:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.within(middle * self.step) < level else (low, middle)
+        return high
+
+    def _reached(self, level: float) -> float:
+        """Where the blurred distribution reaches a level."""
         sigma = sqrt(self.variance)
         low, high = 0.0, sigma
         while self.within(high) < level and high < _SPAN / 2 * sigma:
             low, high = high, 2 * high
-        for _ in range(24):
+        for _ in range(32):
             middle = (low + high) / 2
-            if self.within(middle) < level:
-                low = middle
-            else:
-                high = middle
-        return high + 3 * _SMOOTHING * sigma
+            low, high = (middle, high) if self.within(middle) < level else (low, middle)
+        return high
 
     def mean_absolute(self) -> float:
         """E|X|."""
@@ -127,3 +216,11 @@ class WeightedSum:
         body = ((1 - characteristic) / frequency**2).sum() * step
         tail = 1 / (frequency[-1] + step / 2)
         return float(2 / pi * (body + tail)) * sqrt(self.variance)
+
+
+def _common(one: float, other: float, nothing: float) -> float:
+    """The largest number that both are multiples of, by Euclid; what is below ``nothing`` is zero."""
+    while other > nothing:
+        rest = one % other
+        one, other = other, min(rest, other - rest)
+    return one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
@@ -205,10 +205,28 @@ class Plan:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
         return self.accuracy.linear_noise(self.measured_margin(margin), self.encoding.transpose(margin, weights))
 
+    def cell_errors(self) -> Iterator[WeightedSum]:
+        """The distribution of the error of a cell of each wanted table, the least accurate one where they differ.
+
+        Tables that are measured alike have one for all.
+        """
+        seen = set()
+        for margin in self.spec.margins:
+            if self.alike(margin):
+                likeness = self.accuracy.likeness(margin)
+                if likeness not in seen:
+                    seen.add(likeness)
+                    yield self.accuracy.cell_noise(margin)
+            else:
+                yield max(self._cell_noises(margin), key=lambda error: error.variance)
+
+    def _cell_noises(self, margin: Margin) -> list[WeightedSum]:
+        return [self.linear_noise(margin, unit) for unit in np.eye(self.spec.domain.cells(margin))]
+
     def _cell_forecast(self, margin: Margin, level: float) -> TableForecast:
         """Cells that differ in accuracy: the root mean square of all, and the widest of the half-widths."""
         cells = self.spec.domain.cells(margin)
-        errors = [self.linear_noise(margin, unit) for unit in np.eye(cells)]
+        errors = self._cell_noises(margin)
         worst = max(errors, key=lambda error: error.variance)
         return TableForecast(
             margin,

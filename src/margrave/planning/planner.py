@@ -53,13 +53,27 @@ class Choice:
     encoding: Encoding
 
 
-def candidates(spec: Spec) -> list[Choice]:
-    """The strategies that the spec allows, with their shares. They hold for any budget of the same kind."""
+def candidates(spec: Spec, *, every: bool = False) -> list[Choice]:
+    """The strategies that the spec allows, with their shares. They hold for any budget of the same kind.
+
+    ``every``: also those that are no better in the mean over cells, but may be at one accuracy that is asked for.
+    """
     if is_wide_workload(spec):
         check_wide(spec)
     check_spec(spec)
     kinds = spec.budget.gaussian
-    return [_choose(spec, name, gaussian) for gaussian in kinds for name in _names(spec.strategy, gaussian, spec)]
+    further = _simple(spec) if every and spec.strategy == "auto" else ()
+    return [
+        _choose(spec, name, gaussian)
+        for gaussian in kinds
+        for name in dict.fromkeys([*_names(spec.strategy, gaussian, spec), *further])
+    ]
+
+
+def _simple(spec: Spec) -> tuple[str, ...]:
+    """The strategies that ask for whole tables, where there are few enough."""
+    base = ("base",) if _base_cells(spec) <= _SMALL_BASE else ()
+    return (*base, "margins") if len(spec.workload) <= _FEW_TABLES else base
 
 
 def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Strategy = Literal["auto", "residual", "fourier", "efron-stein", "margins", "base"]
+Strategy = Literal["auto", "search", "residual", "fourier", "efron-stein", "margins", "base"]
 Objective = Literal["mean", "max"]
 Nonnegative = Literal["auto", "least-squares", "linear-program", "simple", "none", "records"]
 Rounding = Literal["controlled", "nearest", "none"]

@@ -38,7 +38,8 @@ def no_plans_for(spec: Any, wanted: Any) -> Any:
 
 def budget_reached(plan: Any) -> str:
     lines = ", ".join(f"{name} = {text}" for name, text in plan.spec.budget.as_dict().items())
-    return f"Write this budget into [privacy] to release by it: {lines}"
+    strategy = "" if plan.spec.strategy == "auto" else f', and into [release]: strategy = "{plan.spec.strategy}"'
+    return f"Write this budget into [privacy] to release by it: {lines}{strategy}"
 
 
 @dataclass(frozen=True)
