@@ -7,6 +7,7 @@ import pytest
 
 import margrave as mg
 from margrave.algebra.query import spread
+from margrave.budget.accountant import epsilon_of
 from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.planner import _choose, make_plan
@@ -199,3 +200,13 @@ def test_replacing_keeps_the_number_of_records_exact():
 def test_the_base_table_must_fit():
     with pytest.raises(RefusedError, match="base table"):
         make_plan(spec_of((10,) * 12, ["abcdefghijkl"[:2], "cdefghijkl"], strategy="base"))
+
+
+def test_groups_are_told_at_the_delta_of_the_spec():
+    """By (ε, δ) alone ten together would have δ = 0.08 here; the noise itself guarantees far more."""
+    delta = Fraction(1, 10**6)
+    many = ["".join(pair) for pair in combinations("abcdefgh", 2)]
+    plan = make_plan(spec_of((3,) * 8, many, ApproxDP(Fraction(1), delta)))
+    for size, told in plan.promise.groups.items():
+        assert told == ApproxDP(epsilon_of(plan.cost.rho * size**2, delta), delta)
+    assert f"10 together: ε = {float(plan.promise.groups[10].epsilon):.4g}, δ = 1e-06" in plan.promise.words()[-2]

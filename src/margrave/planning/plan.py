@@ -148,7 +148,7 @@ class Plan:
         """The guarantee with whom it protects, and relative to which facts."""
         facts = facts_of(self.spec)
         named = str(facts) if facts else ""
-        return Guarantee(self.guarantee, self.protection, named, self.spec.induced, facts.implies(()))
+        return Guarantee(self.guarantee, self.protection, named, self.spec.induced, facts.implies(()), self.cost)
 
     @property
     def said_of_facts(self) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ class Guarantee:
     """The cost of a release, whom it protects, and what it says for groups.
 
     ``facts``: the public facts, in words, that it is relative to; ``induced``: the notion of neighbours that remain;
-    ``total_known``: whether the facts tell the number of records.
+    ``total_known``: whether the facts tell the number of records. ``spent``: the cost before it was stated as (ε, δ),
+    where it was: it says more about groups.
     """
 
     cost: Budget
@@ -50,6 +51,7 @@ class Guarantee:
     facts: str = ""
     induced: Induced | None = None
     total_known: bool = True
+    spent: Budget | None = None
 
     @property
     def suspicions(self) -> tuple[Suspicion, ...]:
@@ -78,8 +80,11 @@ class Guarantee:
 
     @property
     def groups(self) -> dict[int, Budget]:
-        """The guarantee for several units together."""
-        return groups(self.cost)
+        """The guarantee for several units together, at the same δ where it is stated with one."""
+        if self.spent is None:
+            return groups(self.cost)
+        delta = self.cost.parts.delta
+        return {size: one.at_delta(delta) if delta else one for size, one in groups(self.spent).items()}
 
     @property
     def unit(self) -> str:
