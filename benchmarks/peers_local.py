@@ -1,0 +1,124 @@
+"""Local collections beside multi-freq-ldpy and pure-ldp, in one run: shares of one attribute, and of all pairs.
+
+Run with: .venv-peers/bin/python benchmarks/peers_local.py [--seeds N]     (make bench-peers sets the environment up)
+
+One-way: root mean squared error of the shares of one attribute of eight values, ε = 1, 20,000 respondents. Pairs: mean
+L1/n over all pairs of six yes/no questions; peers ask for one pair each, by their best oracle on its four cells.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
+from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
+from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
+
+from machine import header, row
+from margrave.local.simulate import simulate
+from margrave.noise import Generator
+from margrave.planning.local.plan import make_local_plan
+from margrave.planning.local.spec import LocalSpec
+from margrave.reconstruct.local import LocalFit, publish_local
+
+EPSILON = 1.0
+Oracle = Callable[[np.ndarray, int], np.ndarray]
+
+
+def multi(client: Callable, server: Callable, *more: object) -> Oracle:
+    def run(values: np.ndarray, size: int) -> np.ndarray:
+        reports = [client(int(value), size, EPSILON, *more) for value in values]
+        return np.asarray(server(reports, size, EPSILON, *more))
+
+    return run
+
+
+def pure(client: Callable, server: Callable, **more: object) -> Oracle:
+    def run(values: np.ndarray, size: int) -> np.ndarray:
+        device, collector = client(EPSILON, size, **more), server(EPSILON, size, **more)
+        for value in values:
+            collector.aggregate(device.privatise(int(value) + 1))
+        return np.asarray(collector.estimate_all(range(1, size + 1), suppress_warnings=True)) / len(values)
+
+    return run
+
+
+ORACLES: dict[str, Oracle] = {
+    "multi-freq-ldpy, GRR": multi(GRR_Client, GRR_Aggregator_MI),
+    "multi-freq-ldpy, subset selection": multi(SS_Client, SS_Aggregator_MI),
+    "multi-freq-ldpy, OUE": multi(UE_Client, lambda reports, size, epsilon: UE_Aggregator_MI(reports, epsilon)),
+    "pure-ldp, direct encoding": pure(DEClient, DEServer),
+    "pure-ldp, OUE": pure(UEClient, UEServer, use_oue=True),
+}
+
+
+def local_spec(sizes: list[int], width: int, count: int) -> LocalSpec:
+    names = [f"a{axis}" for axis in range(len(sizes))]
+    attributes = {name: [str(v) for v in range(k)] for name, k in zip(names, sizes, strict=True)}
+    tables = [list(margin) for margin in combinations(names, width)]
+    document = {"attributes": attributes, "release": {"tables": tables}, "privacy": {"epsilon": str(EPSILON)}}
+    return LocalSpec.load(document | {"local": {"expected_size": count}})
+
+
+def one_way(seeds: int) -> None:
+    count, size = 20_000, 8
+    shares = np.array([0.35, 0.2, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02])
+    plan = make_local_plan(local_spec([size], 1, count))
+    errors: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        people = np.random.default_rng(seed).choice(size, count, p=shares)
+        own = np.bincount(people, minlength=size) / count
+        fit = LocalFit.of(plan, simulate(plan, people[:, np.newaxis], Generator.seeded(f"one {seed}")))
+        errors.setdefault("Margrave, unbiased", []).append(float(((fit.shares(("a0",)) - own) ** 2).mean()))
+        published = publish_local(plan, fit, "peers")
+        assert published is not None
+        told = published.margin(("a0",)) / count
+        errors.setdefault("Margrave, published", []).append(float(((told - own) ** 2).mean()))
+        for name, oracle in ORACLES.items():
+            errors.setdefault(name, []).append(float(((oracle(people, size) - own) ** 2).mean()))
+    print(header("one attribute of eight values, ε = 1", "RMSE of a share"))
+    for name, found in errors.items():
+        print(row(name, f"{np.sqrt(np.mean(found)):.5f}"))
+    print()
+
+
+def pairs(seeds: int) -> None:
+    count, width = 20_000, 6
+    spec = local_spec([2] * width, 2, count)
+    plan, errors = make_local_plan(spec), {}
+    for seed in range(seeds):
+        generator = np.random.default_rng(100 + seed)
+        kinds = generator.choice(3, count, p=[0.5, 0.3, 0.2])
+        people = (generator.random((count, width)) < np.array([0.1, 0.4, 0.8])[kinds][:, np.newaxis]).astype(int)
+        fit = LocalFit.of(plan, simulate(plan, people, Generator.seeded(f"pairs {seed}")))
+        published = publish_local(plan, fit, "peers")
+        assert published is not None
+        drawn = generator.integers(0, len(spec.margins), count)
+        for number, margin in enumerate(spec.margins):
+            axes = [spec.domain.position(name) for name in margin]
+            cells = people[:, axes] @ [2, 1]
+            own = np.bincount(cells, minlength=4) / count
+            told = published.margin(margin).ravel() / count
+            errors.setdefault("Margrave, published", []).append(float(np.abs(told - own).sum()))
+            for name, oracle in ORACLES.items():
+                errors.setdefault(name, []).append(float(np.abs(oracle(cells[drawn == number], 4) - own).sum()))
+    print(header("all pairs of six yes/no questions, ε = 1", "mean L1/n"))
+    for name, found in errors.items():
+        print(row(name, f"{np.mean(found):.4f}"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=10)
+    given = parser.parse_args()
+    one_way(given.seeds)
+    pairs(given.seeds)
+
+
+if __name__ == "__main__":
+    main()
