@@ -221,3 +221,11 @@ def test_the_best_estimate_is_free_and_from_all_sessions_of_the_account(session,
     assert min(first.numbers + second.numbers + third.numbers) <= best.rows[0].value
     with Session.open(ledger, "bob") as bob, pytest.raises(UsageError, match="ask for it first"):
         bob.best(bob["people"].count())
+
+
+def test_answers_that_agree_by_chance_are_two(session, monkeypatch):
+    monkeypatch.setattr(session._answerer, "numbers", lambda question: (400,))
+    session["people"].count().release(eps=0.1)
+    session.batch(session["people"].count(), session["visits"].count(), eps=0.2)
+    session["people"].count().release(eps=0.1)
+    assert session.best(session["people"].count()).answers == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,7 @@ def select(losses: NDArray[Any], rate: Fraction, generator: Generator) -> int:
     """The position of a candidate, drawn with probability proportional to exp(−rate · loss)."""
     if losses.ndim != 1 or not losses.size:
         raise UsageError("a selection needs candidates")
-    if isinstance(rate, bool) or not isinstance(rate, int | Fraction) or not _LEAST <= rate <= _MOST:
-        raise RefusedError("the rate of a selection must be a fraction between 2^-80 and 2^40: change the budget")
-    rate = Fraction(rate)
+    rate = checked_rate(rate)
     above = losses - losses.min()
     bands = _bands(above, rate)
     order = np.argsort(bands, kind="stable")
@@ -42,6 +41,13 @@ def select(losses: NDArray[Any], rate: Fraction, generator: Generator) -> int:
         rest = rate * int(above[candidate]) - int(levels[band])
         if rest == 0 or Chance(rest).flip(generator):
             return candidate
+
+
+def checked_rate(rate: Fraction) -> Fraction:
+    """A rate at which selections can be drawn; planners check it before anything is spent."""
+    if isinstance(rate, bool) or not isinstance(rate, int | Fraction) or not _LEAST <= rate <= _MOST:
+        raise RefusedError("the rate of a selection must be a fraction between 2^-80 and 2^40: change the budget")
+    return Fraction(rate)
 
 
 def _bands(above: NDArray[Any], rate: Fraction) -> NDArray[Any]:
@@ -76,5 +82,11 @@ def _draw_band(levels: list[int], counts: list[int], generator: Generator) -> in
 
 
 def _weight(level: int, count: int, bits: int) -> tuple[int, int]:
-    low, high = exp_bounds(Fraction(level), bits)
+    low, high = _power(level, bits)
     return count * low, count * high
+
+
+@lru_cache(maxsize=1024)
+def _power(level: int, bits: int) -> tuple[int, int]:
+    """Bounds on e^(−level): the same few for every selection, so that many bands take hardly longer than one."""
+    return exp_bounds(Fraction(level), bits)

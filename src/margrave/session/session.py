@@ -15,6 +15,7 @@ from margrave import pipeline
 from margrave.budget.units import amount
 from margrave.errors import UsageError, suggest
 from margrave.ledger.allowance import Allowance, allowances
+from margrave.ledger.journal import canonical
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
 from margrave.planning.questions.batch import Batch
@@ -123,7 +124,8 @@ class Session:
         Its intervals assume questions that were not chosen by earlier answers.
         """
         stored = [one for content in self.ledger.answers_of(self.account, self.dataset) for one in answers_in(content)]
-        different = {(one.question.question, one.numbers): one for one in stored}
+        # Told apart by their charges: answers of the same question that agree by chance are two.
+        different = {(one.question.question, canonical(one.charge)): one for one in stored}
         return best_counts(self.data, question.node, list(different.values()))
 
     def __repr__(self) -> str:

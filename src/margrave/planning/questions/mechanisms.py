@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isqrt, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from margrave.budget.events import price
 from margrave.budget.units import ZCDP, PureDP, exact_text
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
+from margrave.noise.selection import checked_rate
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
 from margrave.planning.questions.price import Neighbours, UnitMove, added_rows
 from margrave.planning.written import noise_json
@@ -36,6 +37,7 @@ class Noisy:
 
     noise: AnswerNoise
     move: UnitMove
+    selected: ClassVar[int] = 0
 
     @property
     def amount(self) -> Fraction:
@@ -58,6 +60,15 @@ class Selected:
     rates: tuple[Fraction, ...]
     amount: Fraction
 
+    def __post_init__(self) -> None:
+        for rate in self.rates:
+            checked_rate(rate)
+
+    @property
+    def selected(self) -> int:
+        """How many values are selected in each group."""
+        return len(self.rates)
+
     def to_json(self) -> dict[str, object]:
         return {"kind": "exponential-mechanism", "rates": ", ".join(exact_text(rate) for rate in self.rates)}
 
@@ -73,6 +84,7 @@ class Tree:
     move: UnitMove
     branching: int
     levels: int
+    selected: ClassVar[int] = 0
 
     @property
     def amount(self) -> Fraction:
@@ -185,5 +197,5 @@ def _short(rate: Fraction) -> Fraction:
     """The rate itself, or a shorter fraction just below it."""
     if rate.denominator < 1 << 40:
         return rate
-    shift = _ROOT_BITS - (rate.numerator.bit_length() - rate.denominator.bit_length())
+    shift = max(0, _ROOT_BITS - (rate.numerator.bit_length() - rate.denominator.bit_length()))
     return Fraction((rate.numerator << shift) // rate.denominator, 1 << shift)

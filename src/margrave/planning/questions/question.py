@@ -57,7 +57,7 @@ class PricedQuestion:
     @cached_property
     def work(self) -> Work:
         """How much there is to do, by public numbers."""
-        return work_of(self.sought, self.data)
+        return work_of(self.sought, self.data, self.mechanism.selected)
 
     @cached_property
     def mechanism(self) -> Mechanism:

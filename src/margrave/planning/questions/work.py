@@ -24,21 +24,31 @@ LONGEST = 3_600.0
 GUARD = 10
 """After so many times its class a question is given up, whatever became of it."""
 _ROWS_A_SECOND = 10_000_000
+_STEPS_A_ROW = 1_000
+"""So many steps for a row take as long as the row itself."""
+_STEPS_A_SECOND = 20_000
+"""Steps that the engine plans."""
 _CELLS_A_SECOND = 200_000
+_SELECTIONS_A_SECOND = 10_000
 
 
 @dataclass(frozen=True)
 class Work:
-    """``steps`` of all programs, and about how many ``rows`` and ``cells`` they go through."""
+    """``steps`` of all programs, about how many ``rows`` and ``cells`` they go through, and how many ``selections``.
+
+    How many steps a row takes, and how long a selection, depends on the data: each counts as if it took the most.
+    """
 
     steps: int
     rows: int
     cells: int
+    selections: int = 0
 
     @property
     def seconds(self) -> float:
         """The time class."""
-        needed = self.rows / _ROWS_A_SECOND + self.cells / _CELLS_A_SECOND
+        needed = self.rows * (1 + self.steps / _STEPS_A_ROW) / _ROWS_A_SECOND + self.steps / _STEPS_A_SECOND
+        needed += self.cells / _CELLS_A_SECOND + self.selections / _SELECTIONS_A_SECOND
         found = SHORTEST
         while found < needed:
             found *= 2
@@ -54,11 +64,11 @@ class Work:
             raise RefusedError("the question may take more than an hour, by the sizes that are declared: simplify it")
 
 
-def work_of(sought: Sought, data: DataSpec) -> Work:
-    """What a question may take."""
+def work_of(sought: Sought, data: DataSpec, selected: int = 0) -> Work:
+    """What a question may take, in each of whose groups so many values are selected."""
     _, _, total = _effort(sought.rows.program, data)
     programs = (sought.rows.program, sought.keys, sought.parts, sought.used, sought.grid_key)
-    return Work(_steps(programs), 2 * total, sought.cells * sought.grid_size)
+    return Work(_steps(programs), 2 * total, sought.cells * sought.grid_size, sought.cells * selected)
 
 
 def _effort(program: RowsProgram, data: DataSpec) -> tuple[int, int, int]:

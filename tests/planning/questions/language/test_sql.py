@@ -23,6 +23,9 @@ SPEC = data_spec()
             "people join visits where (cost > 0.5 and (age >= 1 and age <= 3)) by region count",
         ),
         ("SELECT SUM(cost) FROM people LEFT JOIN visits USING (person)", "people left join visits sum cost"),
+        ("SELECT SUM(cost) FROM people LEFT OUTER JOIN visits USING (person)", "people left join visits sum cost"),
+        ("SELECT COUNT(*) FROM people LEFT ANTI JOIN visits USING (person)", "people anti join visits count"),
+        ("SELECT COUNT(*) FROM people LEFT SEMI JOIN visits USING (person)", "people semi join visits count"),
         ("SELECT COUNT(*) FROM people SEMI JOIN visits USING (person)", "people semi join visits count"),
         ("SELECT COUNT(*) FROM people ANTI JOIN visits USING (person)", "people anti join visits count"),
         ("SELECT MEDIAN(age) FROM people", "people median age"),
@@ -84,6 +87,8 @@ def test_sql_says_the_same(sql, text):
         ("SELECT COUNT(*) FROM people; DROP TABLE people", "one SELECT"),
         ("SELECT COUNT(*)", "needs FROM"),
         ("nonsense at all", "cannot be read|not allowed"),
+        ("SELECT COUNT(*) FROM people RIGHT SEMI JOIN visits USING (person)", "RIGHT SEMI joins"),
+        ("SELECT COUNT(*) FROM people AS p(income, age) WHERE age > 1", "columns"),
         ("", "one SELECT"),
     ],
 )

@@ -97,6 +97,7 @@ def test_text_is_read_as_people_write_it(text, same):
         "people quantiles(2) of age",
         "people; drop table people",
         "people where " + "(" * 200 + "age > 1" + ")" * 200 + " count",
+        "people where " + "not " * 5_000 + "age > 1 count",
     ],
 )
 def test_what_cannot_be_read_is_refused(text):

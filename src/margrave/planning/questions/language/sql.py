@@ -19,7 +19,10 @@ from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.tokens import MOST_LETTERS
 
-_HOW = {"": "inner", "INNER": "inner", "LEFT": "left", "SEMI": "semi", "ANTI": "anti"}
+_HOW = {
+    "": "inner", "INNER": "inner", "LEFT": "left", "LEFT OUTER": "left",
+    "SEMI": "semi", "LEFT SEMI": "semi", "ANTI": "anti", "LEFT ANTI": "anti",
+}  # fmt: skip
 _COMPARED = {"EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _RECKONED = {"Add": "+", "Sub": "-", "Mul": "*"}
 _PARTS = {"Year": "year", "Month": "month", "Day": "day", "DayOfWeekIso": "weekday"}
@@ -91,6 +94,8 @@ class _Translator:
         if _kind(node) != "Table":
             _refuse(node, ": name a table")
         _only(node, "this", "alias")
+        if node.args.get("alias") is not None:
+            _only(node.args["alias"], "this")
         name = node.name
         if name not in self._tables:
             raise UsageError(f"the data set has no table {name!r}{suggest(name, self._tables)}")
@@ -99,9 +104,10 @@ class _Translator:
 
     def _join(self, rows: r.Relation, node: Any) -> r.Relation:
         _only(node, "this", "on", "using", "kind", "side")
-        how = _HOW.get(node.args.get("side") or node.args.get("kind") or "")
+        words = " ".join(filter(None, (node.args.get("side"), node.args.get("kind"))))
+        how = _HOW.get(words)
         if how is None:
-            _refuse(node, f": {node.args.get('side') or node.args.get('kind')} joins are not")
+            _refuse(node, f": {words} joins are not")
         joined = self._table(node.this)
         using, on = node.args.get("using"), node.args.get("on")
         if using:

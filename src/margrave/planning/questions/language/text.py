@@ -39,7 +39,10 @@ T = TypeVar("T")
 def parsed(text: str, data: DataSpec) -> a.Aggregate:
     """The question that a text asks of a data set."""
     reader = _Reader(text, data)
-    found = reader.question()
+    try:
+        found = reader.question()
+    except RecursionError:
+        raise UsageError("the question has too many levels") from None
     reader.end()
     return found
 
