@@ -23,7 +23,7 @@ from margrave.local.simulate import simulate, simulate_lines
 from margrave.noise import Generator
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan, make_local_plan
-from margrave.planning.local.question import WEIGHTS, Question, candidates
+from margrave.planning.local.question import WEIGHTS, LocalQuestion, candidates
 from margrave.planning.local.spec import LocalSpec
 from margrave.publish.local.release import LocalRelease
 from margrave.reconstruct.local import LocalFit, publish_local
@@ -73,7 +73,7 @@ def planned(spec: LocalSpec, how: str) -> LocalPlan:
         wanted = [(margin, False) for margin in pairs] + [(margin, True) for margin in single]
     else:
         wanted = [(margin, True) for margin in pairs]
-    made = [Question(one, candidates(spec.domain.shape(one), odds, whole=whole)[0], 1) for one, whole in wanted]
+    made = [LocalQuestion(one, candidates(spec.domain.shape(one), odds, whole=whole)[0], 1) for one, whole in wanted]
     even = [replace(one, weight=WEIGHTS // len(made)) for one in made]
     even[0] = replace(even[0], weight=even[0].weight + WEIGHTS % len(made))
     return LocalPlan(spec, tuple(even))

@@ -54,65 +54,118 @@ if TYPE_CHECKING:
     from margrave.spec.spec import Spec
 
 
+def _spec() -> Any:
+    import margrave.spec.spec as found
+
+    return found
+
+
+def _graphs() -> Any:
+    import margrave.planning.graphs.spec as found
+
+    return found
+
+
+def _plans() -> Any:
+    import margrave.planning.plan as found
+
+    return found
+
+
+def _targets() -> Any:
+    import margrave.planning.target as found
+
+    return found
+
+
+def _data() -> Any:
+    import margrave.planning.questions.data_spec as found
+
+    return found
+
+
+def _ledger() -> Any:
+    import margrave.ledger as found
+
+    return found
+
+
+def _ways() -> Any:
+    import margrave.publish.ways as found  # with all ways, so that their bundles are recognised
+
+    return found
+
+
+def _signature() -> Any:
+    import margrave.publish.verification.signature as found
+
+    return found
+
+
+def _inference() -> Any:
+    import margrave.inference.inference as found
+
+    return found
+
+
+def _pipeline() -> Any:
+    import margrave.pipeline as found
+
+    return found
+
+
+def _session() -> Any:
+    import margrave.session.session as found
+
+    return found
+
+
+def _expressions() -> Any:
+    import margrave.session.expressions as found
+
+    return found
+
+
+def _whole() -> Any:
+    import margrave.errors
+    import margrave.examples
+
+    return margrave
+
+
+_HOMES = {
+    "Spec": _spec,
+    "GraphSpec": _graphs,
+    "Plan": _plans,
+    "Target": _targets,
+    "plan_for": _targets,
+    "sweep": _targets,
+    "DataSpec": _data,
+    "Ledger": _ledger,
+    "Release": _ways,
+    "SigningKey": _signature,
+    "infer": _inference,
+    "plan": _pipeline,
+    "release": _pipeline,
+    "count": _pipeline,
+    "draft": _pipeline,
+    "plan_graph": _pipeline,
+    "release_graph": _pipeline,
+    "open_data": _pipeline,
+    "Session": _session,
+    "col": _expressions,
+    "when": _expressions,
+    "errors": _whole,
+    "examples": _whole,
+}
+"""Where each public name stands: a module, which is imported when the name is first used."""
+
+
 def __getattr__(name: str) -> Any:
     """Public names are imported when first used, so that ``import margrave`` and ``margrave --help`` are instant."""
-    if name == "Spec":
-        from margrave.spec.spec import Spec
-
-        return Spec
-    if name == "Plan":
-        from margrave.planning.plan import Plan
-
-        return Plan
-    if name == "GraphSpec":
-        from margrave.planning.graphs.spec import GraphSpec
-
-        return GraphSpec
-    if name == "Ledger":
-        from margrave.ledger import Ledger
-
-        return Ledger
-    if name in ("Target", "plan_for", "sweep"):
-        import margrave.planning.target as target
-
-        return getattr(target, name)
-    if name == "Release":
-        from margrave.publish.ways import Release  # with all ways, so that their bundles are recognised
-
-        return Release
-    if name == "SigningKey":
-        from margrave.publish.verification.signature import SigningKey
-
-        return SigningKey
-    if name == "infer":
-        from margrave.inference.inference import infer
-
-        return infer
-    if name in ("plan", "release", "count", "draft", "plan_graph", "release_graph", "open_data"):
-        import margrave.pipeline as pipeline
-
-        return getattr(pipeline, name)
-    if name == "DataSpec":
-        from margrave.planning.questions.data_spec import DataSpec
-
-        return DataSpec
-    if name == "Session":
-        from margrave.session.session import Session
-
-        return Session
-    if name in ("col", "when"):
-        import margrave.session.expressions as expressions
-
-        return getattr(expressions, name)
-    if name == "errors":
-        import margrave.errors as errors
-
-        return errors
-    if name == "examples":
-        import margrave.examples as examples
-
-        return examples
-    raise AttributeError(f"module 'margrave' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'margrave' has no attribute {name!r}")
+    return getattr(_HOMES[name](), name)
 
 
 def __dir__() -> list[str]:

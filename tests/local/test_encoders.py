@@ -19,7 +19,7 @@ from margrave.planning.local.cells import Response, Subset, Unary
 from margrave.planning.local.hadamard import Hadamard
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan
-from margrave.planning.local.question import WEIGHTS, Question
+from margrave.planning.local.question import WEIGHTS, LocalQuestion
 from margrave.planning.local.residuals import Modular, Signs
 from tests.planning.local.shapes import local_spec
 from tests.planning.local.test_mechanisms import p_value, with_odds
@@ -48,9 +48,9 @@ def every_mechanism(epsilon):
         ("bc", Modular),
     ]
     kinds += [("cd", Subset), ("abd", Hadamard), ("de", Response)]
-    weight = WEIGHTS // len(kinds)
+    weight, rest = divmod(WEIGHTS, len(kinds))
     questions = [
-        Question(tuple(names), kind(spec.domain.shape(tuple(names)), odds), weight + (WEIGHTS % len(kinds)) * (at == 0))
+        LocalQuestion(tuple(names), kind(spec.domain.shape(tuple(names)), odds), weight + (at == 0) * rest)
         for at, (names, kind) in enumerate(kinds)
     ]
     return LocalPlan(spec, tuple(questions))

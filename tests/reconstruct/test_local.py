@@ -16,7 +16,7 @@ from margrave.planning.local.cells import Response, Subset, Unary
 from margrave.planning.local.hadamard import Hadamard
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan, make_local_plan
-from margrave.planning.local.question import WEIGHTS, Question
+from margrave.planning.local.question import WEIGHTS, LocalQuestion
 from margrave.planning.local.residuals import Modular, Signs
 from margrave.reconstruct.local import LocalFit, publish_local, simulate_local
 from margrave.reconstruct.normals import Normals
@@ -39,7 +39,7 @@ def skewed(shape, seed=0):
 def only(mechanism):
     """A plan with one question alone."""
     names = "abcdef"[: len(mechanism.shape)]
-    return LocalPlan(local_spec(*mechanism.shape, tables=[names]), (Question(tuple(names), mechanism, WEIGHTS),))
+    return LocalPlan(local_spec(*mechanism.shape, tables=[names]), (LocalQuestion(tuple(names), mechanism, WEIGHTS),))
 
 
 CASES = [Response((5,), THREE), Subset((9,), THREE), Subset((3, 4), THREE), Unary((4,), THREE), Hadamard((2, 3), THREE)]

@@ -61,7 +61,6 @@ def release(
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
     from margrave.files.writing import check_target
-    from margrave.planning.ways.registry import spec_way
     from margrave.publish.ways.registry import bundle_way
 
     if to is not None:
@@ -75,7 +74,14 @@ def release(
     bundle_way(out.plan.way).finish(out, Terminal())
     if to is None:
         _print_tables(out, as_json)
-        return
+    else:
+        _write(out, to, key)
+
+
+def _write(out: Any, to: Path, key: Any) -> None:
+    """A bundle, signed if there is a key."""
+    from margrave.planning.ways.registry import spec_way
+
     with progress("Writing") as update:
         out.save(to, sign=key, progress=update)
     warn_of_formulas(spec_way(out.plan.way).formulas(out.plan))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from margrave.cli.arguments import AsJson, DataPath, SpecPath, amounts, parts
 from margrave.cli.terminal import notice, print_csv, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from margrave.study.evaluate import Evaluation
 
 
 def evaluate(
@@ -52,11 +55,15 @@ def evaluate(
     elif as_csv:
         print_csv(found.errors_frame())
     else:
-        print_table(pages.ERROR_HEADERS, pages.error_rows(found), f"Error of each table, {runs} runs")
-        print_table(pages.RISK_HEADERS, pages.risk_rows(found), "Risk and utility: small cells of the full table")
-        say(pages.exact_sentence(found))
+        _print_tables(found, runs)
     if to is not None:
-        plotted = pages.write(found, to)
-        notice(
-            f"Written to {to}: {'open' if plotted else 'without plots, for want of matplotlib:'} {to / 'index.html'}"
-        )
+        how = "open" if pages.write(found, to) else "without plots, for want of matplotlib:"
+        notice(f"Written to {to}: {how} {to / 'index.html'}")
+
+
+def _print_tables(found: Evaluation, runs: int) -> None:
+    from margrave.study import evaluate_page as pages
+
+    print_table(pages.ERROR_HEADERS, pages.error_rows(found), f"Error of each table, {runs} runs")
+    print_table(pages.RISK_HEADERS, pages.risk_rows(found), "Risk and utility: small cells of the full table")
+    say(pages.exact_sentence(found))

@@ -33,6 +33,13 @@ Url = Annotated[
 Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The data set.", show_default=False)]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Who.", show_default=False)]
 Most = Annotated[str | None, typer.Option(help="The highest cost of one request.", show_default=False)]
+OldCount = Annotated[
+    str | None,
+    typer.Option(
+        help="Of one that is registered since before 0.2: the column that says how many records a row stands for.",
+        show_default=False,
+    ),
+]
 EventDelta = Annotated[
     str | None,
     typer.Option(help="The part of δ for requests that have a δ of their own: 1e-9.", show_default=False),
@@ -99,13 +106,7 @@ def dataset(
     ] = False,
     event_delta: EventDelta = None,
     clock_is_right: ClockIsRight = False,
-    count: Annotated[
-        str | None,
-        typer.Option(
-            help="Of one that is registered since before 0.2: the column that says how many records a row stands for.",
-            show_default=False,
-        ),
-    ] = None,
+    count: OldCount = None,
     ledger: Url = DEFAULT,
 ) -> None:
     """Register a version of a data set. What is registered never changes. Opens no data."""
@@ -114,12 +115,9 @@ def dataset(
 
     if (spec is None) == (count is None) or (count is not None and (cap or most or disjoint or event_delta)):
         raise UsageError("give a spec, to register a data set, or --count alone, to declare it of an older one")
-    if count is not None:
-        with _opened(ledger, clock_is_right) as found:
-            found.declare_count(name, count)
-        say(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
+    if spec is None:
+        _declare_count(name, str(count), ledger, clock_is_right)
         return
-    assert spec is not None
     loaded = load_spec(spec)
     with _opened(ledger, clock_is_right) as found:
         found.register(
@@ -131,6 +129,12 @@ def dataset(
             event_delta=_delta(event_delta),
         )
     say(f"{name} is registered.")
+
+
+def _declare_count(name: str, count: str, ledger: str, clock_is_right: bool) -> None:
+    with _opened(ledger, clock_is_right) as found:
+        found.declare_count(name, count)
+    say(f"Each row of {name}, and of what shares its cap, stands for as many records as {count} says.")
 
 
 @app.command()

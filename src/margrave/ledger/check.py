@@ -13,7 +13,7 @@ from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord,
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import requests
-from margrave.ledger.stores.store import Session
+from margrave.ledger.stores.store import Transaction
 from margrave.ledger.values import ChargedBundle, Head
 from margrave.ledger.view import View
 
@@ -63,7 +63,7 @@ def overdrawn(view: View) -> Iterator[str]:
                 yield f"the grant of {held.account} from {held.pool}"
 
 
-def _check_state(session: Session, view: View) -> int:
+def _check_state(session: Transaction, view: View) -> int:
     missing = dict(view.changes)
     for key, text in session.all_state():
         record = missing.pop(key, None)
@@ -77,7 +77,7 @@ def _check_state(session: Session, view: View) -> int:
     return len(view.changes)
 
 
-def _check_answers(session: Session, view: View) -> int:
+def _check_answers(session: Transaction, view: View) -> int:
     """Every committed answer is there, unchanged, and so are noisy answers that wait for one; nothing else is."""
     asked = (one for one in view.changes.values() if isinstance(one, RequestRecord))
     wanted = {one.number: one.closed for one in asked if one.answer == one.number}
@@ -93,7 +93,7 @@ def _check_answers(session: Session, view: View) -> int:
     return len(wanted)
 
 
-def _check_published(session: Session, view: View, tip: Tip, one: ChargedBundle) -> None:
+def _check_published(session: Transaction, view: View, tip: Tip, one: ChargedBundle) -> None:
     """A bundle was charged here: the ledger still has the entry, and the commit of this very release."""
     if one.head.ledger != tip.ledger:
         raise VerificationError(f"{one.place} was charged to another ledger ({one.head.ledger})")
@@ -122,7 +122,7 @@ def _check_published(session: Session, view: View, tip: Tip, one: ChargedBundle)
         )
 
 
-def _charged_by(session: Session, view: View, head: Head) -> RequestRecord | None:
+def _charged_by(session: Transaction, view: View, head: Head) -> RequestRecord | None:
     """The request that was reserved there: by its place in the public journal or, as bundles said before, in all."""
     asked = (one for one in view.changes.values() if isinstance(one, RequestRecord))
     mark, row = (head.number, head.hash), session.entry(head.number)

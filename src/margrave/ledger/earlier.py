@@ -13,7 +13,7 @@ from margrave.ledger.amounts import budget_json
 from margrave.ledger.records import Question, RequestRecord
 from margrave.ledger.replay import entry_of
 from margrave.ledger.rules.lookup import requests
-from margrave.ledger.stores.store import Session
+from margrave.ledger.stores.store import Transaction
 from margrave.ledger.values import Request
 from margrave.ledger.view import View
 
@@ -34,7 +34,7 @@ def earlier(view: View, request: Request) -> RequestRecord | None:
     return asked
 
 
-def stored_answer(session: Session, asked: RequestRecord) -> tuple[Mapping[str, Any], Content]:
+def stored_answer(session: Transaction, asked: RequestRecord) -> tuple[Mapping[str, Any], Content]:
     """What the commit of a request says, and the stored answer."""
     body = entry_of(session, asked.closed)[0].body
     content = session.answer(asked.answer) if asked.answer is not None else b""
@@ -43,7 +43,7 @@ def stored_answer(session: Session, asked: RequestRecord) -> tuple[Mapping[str, 
     return body, content
 
 
-def drawn_answers(session: Session, question: Question) -> tuple[str, Content] | None:
+def drawn_answers(session: Transaction, question: Question) -> tuple[str, Content] | None:
     """The SHA-256 and the content of the noisy answers that are kept for a question; None where there are none."""
     if question.drawn is None:
         return None

@@ -35,7 +35,7 @@ from margrave.ledger.rules.lookup import (
     requests,
 )
 from margrave.ledger.stores.opening import open_store
-from margrave.ledger.stores.store import Session, Store
+from margrave.ledger.stores.store import Store, Transaction
 from margrave.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
 from margrave.ledger.view import NAMES, View, decode
 from margrave.ledger.writer import Writer, tip_of
@@ -304,7 +304,7 @@ class Ledger:
             raise UsageError(f"say which registered data set this is (there are: {names})")
         return DataSetName.parse(known[0].name)
 
-    def _asked(self, session: Session, charge: Charge) -> tuple[RequestRecord, View]:
+    def _asked(self, session: Transaction, charge: Charge) -> tuple[RequestRecord, View]:
         keys = [f"asked/{charge.request}"]
         known = self._writer.recent(keys[0])
         if isinstance(known, RequestRecord):
@@ -317,7 +317,7 @@ class Ledger:
             )
         return asked, view
 
-    def _charge(self, session: Session, view: View, asked: RequestRecord) -> Charge:
+    def _charge(self, session: Transaction, view: View, asked: RequestRecord) -> Charge:
         """The charge of a request, with what is kept for its question. Whoever is given that has touched the data."""
         asking = requests(view, asked.dataset, asked.question)
         first, paid = answered(asking), charge_of(asking)
@@ -332,7 +332,7 @@ class Ledger:
         # Where the question was charged, whoever asks: a bundle is not to tell who had to ask again.
         return Charge(asked.id, DataSetName.parse(asked.dataset), Head(tip.ledger, *paid.mark), time, content, drawn)
 
-    def _close(self, session: Session, view: View, asked: RequestRecord, first: RequestRecord) -> Content:
+    def _close(self, session: Transaction, view: View, asked: RequestRecord, first: RequestRecord) -> Content:
         """Close a request with the stored answer to its question, unless it is closed."""
         closing, content = stored_answer(session, first)
         if asked.status == "reserved":

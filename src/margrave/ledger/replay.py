@@ -9,7 +9,7 @@ from margrave.ledger.journal import NO_MARK, START, Entry, read_entry
 from margrave.ledger.records import END, Grants, Pool, Record, RequestRecord, Tip
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.totals import alike
-from margrave.ledger.stores.store import MOST_PARTS, Session
+from margrave.ledger.stores.store import MOST_PARTS, Transaction
 from margrave.ledger.view import View, decode
 
 _RENAMED = {"tip": END, "end": END, "entry": END}
@@ -19,7 +19,7 @@ _NUMBERED = 3
 """The version of the schema since which requests and answers are kept under numbers."""
 
 
-def chain(session: Session) -> Iterator[tuple[Entry, str]]:
+def chain(session: Transaction) -> Iterator[tuple[Entry, str]]:
     """All entries with their hashes, each checked against the one before."""
     previous = START
     for expected, (number, text, stored) in enumerate(session.journal(), start=1):
@@ -34,7 +34,7 @@ def chain(session: Session) -> Iterator[tuple[Entry, str]]:
         previous = stored
 
 
-def entry_of(session: Session, number: int | None) -> tuple[Entry, str]:
+def entry_of(session: Transaction, number: int | None) -> tuple[Entry, str]:
     """One entry with its hash."""
     row = None if number is None else session.entry(number)
     if row is None:
@@ -42,7 +42,7 @@ def entry_of(session: Session, number: int | None) -> tuple[Entry, str]:
     return read_entry(*row), row[2]
 
 
-def recomputed(session: Session) -> View:
+def recomputed(session: Transaction) -> View:
     """The records that follow from the journal alone."""
     view = View()
     for entry, stored in chain(session):
@@ -55,7 +55,7 @@ def recomputed(session: Session) -> View:
     return view
 
 
-def remake(session: Session, version: int) -> None:
+def remake(session: Transaction, version: int) -> None:
     """Bring what an older version of the schema kept beside the journal to what is kept now.
 
     It is compared first: what was changed by other means is not to be forgotten.
@@ -90,7 +90,7 @@ def _same(key: str, text: str, record: Record) -> bool:
     return old == record
 
 
-def _number_answers(session: Session, view: View) -> None:
+def _number_answers(session: Transaction, view: View) -> None:
     """Keep answers under the numbers of their requests, no longer under their SHA-256."""
     for one in view.changes.values():
         if isinstance(one, RequestRecord) and one.answer == one.number:

@@ -12,7 +12,7 @@ from margrave.ledger.records import END, Record, Tip
 from margrave.ledger.rules.clock import Clock, time_of
 from margrave.ledger.rules.entries import NEWEST, apply, limits_in
 from margrave.ledger.rules.lookup import payers
-from margrave.ledger.stores.store import Session
+from margrave.ledger.stores.store import Transaction
 from margrave.ledger.values import Request
 from margrave.ledger.view import FIXED, View, decode
 
@@ -43,7 +43,7 @@ class Writer:
             keys += [f"pool/{pool}", *(f"grants/{pool}/{payer}" for payer in payers(account))]  # type: ignore[arg-type]
         return keys
 
-    def view(self, session: Session, keys: Iterable[str] = ()) -> View:
+    def view(self, session: Transaction, keys: Iterable[str] = ()) -> View:
         """The records as they stand when writing begins, the end of the journal being where they say it is.
 
         Where older rules hold, the first entry to be written says that from it on the newest do.
@@ -71,7 +71,7 @@ class Writer:
             self._renew(session, view, tip)
         return view
 
-    def _renew(self, session: Session, view: View, tip: Tip) -> None:
+    def _renew(self, session: Transaction, view: View, tip: Tip) -> None:
         if tip.rules > NEWEST:
             raise LedgerError(f"the ledger follows rules {tip.rules} by now: use a newer Margrave")
         self.append(session, view, "rules", {"rules": NEWEST, "limits": limits_in(view)})
@@ -88,7 +88,7 @@ class Writer:
 
     def append(
         self,
-        session: Session,
+        session: Transaction,
         view: View,
         kind: str,
         body: Mapping[str, Any],

@@ -29,7 +29,7 @@ _OUTCOME = "outcome"
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Predictor:
     """One model: chosen on exact tables (ε None) or on private ones.
 
     ``own``, ``fresh``: the share of records that it predicts rightly, of those it was chosen on and of others.
@@ -68,7 +68,7 @@ def right(records: Integers, found: Floats) -> float:
     return float(((votes > 0) == (records[:, -1] == 1)).mean())
 
 
-def study(runs: int, seed: str) -> tuple[Fitted, ...]:
+def study(runs: int, seed: str) -> tuple[Predictor, ...]:
     """The model chosen on exact tables, and on private ones at several ε, each the mean over many data sets."""
     if runs < 1:
         raise UsageError(f"runs ({runs}) must be at least 1")
@@ -83,9 +83,9 @@ def study(runs: int, seed: str) -> tuple[Fitted, ...]:
     return tuple(_fitted(epsilon, kept) for epsilon, kept in found.items())
 
 
-def _fitted(epsilon: Fraction | None, kept: Sequence[tuple[float, float, float]]) -> Fitted:
+def _fitted(epsilon: Fraction | None, kept: Sequence[tuple[float, float, float]]) -> Predictor:
     own, fresh, true = np.mean(kept, axis=0).tolist()
-    return Fitted(epsilon, own, fresh, true, 1.0 if epsilon is None else advantage(PureDP(epsilon), 1))
+    return Predictor(epsilon, own, fresh, true, 1.0 if epsilon is None else advantage(PureDP(epsilon), 1))
 
 
 def tables(records: Integers, epsilon: Fraction | None, seed: str) -> list[Floats]:
@@ -100,7 +100,7 @@ def tables(records: Integers, epsilon: Fraction | None, seed: str) -> list[Float
     return [out.unbiased(table) for table in wanted]
 
 
-def reading(rows: Sequence[Fitted]) -> str:
+def reading(rows: Sequence[Predictor]) -> str:
     """What the study says."""
     exact, small, middle = rows[0], rows[1], rows[3]
     return (

@@ -15,7 +15,7 @@ from margrave.planning.local.forecast import Precisions, respondents_for
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan, make_local_plan, plan_of
 from margrave.planning.local.planner import best_shares, residual_weights
-from margrave.planning.local.question import WEIGHTS, Question, candidates
+from margrave.planning.local.question import WEIGHTS, LocalQuestion, candidates
 from margrave.planning.local.target import plan_for
 from margrave.planning.target import Target
 from tests.planning.local.shapes import local_spec
@@ -49,11 +49,11 @@ def test_all_pairs_of_sixteen_questions_are_planned_better_than_by_residuals_or_
     best = risk(spec, make_local_plan(spec).questions)
     odds = Odds(3, 1)
     closure = list(residual_weights(spec.domain, spec.workload))
-    alone = [Question(one, candidates((2,) * len(one), odds, whole=len(one) == 1)[0], 1) for one in closure]
+    alone = [LocalQuestion(one, candidates((2,) * len(one), odds, whole=len(one) == 1)[0], 1) for one in closure]
     roots = [sqrt(residual_weights(spec.domain, spec.workload)[one.margin] * one.spread(one.margin)) for one in alone]
     by_roots = [replace(one, weight=int(root / sum(roots) * WEIGHTS)) for one, root in zip(alone, roots, strict=True)]
     pairs = [one for one in closure if len(one) == 2]
-    by_pairs = [Question(one, candidates((2, 2), odds, whole=True)[0], WEIGHTS // len(pairs)) for one in pairs]
+    by_pairs = [LocalQuestion(one, candidates((2, 2), odds, whole=True)[0], WEIGHTS // len(pairs)) for one in pairs]
     evenly = [replace(one, weight=WEIGHTS // len(alone)) for one in alone]
     assert best < 0.87 * risk(spec, by_roots) < 0.87 * risk(spec, evenly)
     assert best < 0.81 * risk(spec, by_pairs)

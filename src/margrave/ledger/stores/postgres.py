@@ -12,7 +12,7 @@ from margrave.errors import LedgerError
 from margrave.ledger.records import END
 from margrave.ledger.stores.form import Form, check_forms
 from margrave.ledger.stores.sqlite import tables_as_made
-from margrave.ledger.stores.store import MIGRATIONS, REMADE, Remake, Session, Store, version_in
+from margrave.ledger.stores.store import MIGRATIONS, REMADE, Remake, Store, Transaction, version_in
 
 if TYPE_CHECKING:
     import psycopg
@@ -94,23 +94,23 @@ class PostgresStore(Store):
         one.execute("SET client_encoding = 'UTF8'")
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[Transaction]:
         with _errors(self), self.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
-                yield PostgresSession(connection)
+                yield PostgresTransaction(connection)
             finally:
                 _roll_back(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[Transaction]:
         """One writer at a time holds the lock, from `begin` to a commit that does not wait for the disk.
 
         The wait comes after: an empty transaction that does wait, and with it settles all that was written before, so
         that many writers share one write to the disk. Nobody is told of success before.
         """
         with _errors(self), self.connection() as connection:
-            session = PostgresSession(connection)
+            session = PostgresTransaction(connection)
             try:
                 yield session
             except BaseException:
@@ -141,7 +141,7 @@ class PostgresStore(Store):
             for statement in self.migrations(version):
                 connection.execute(statement)
             if version < REMADE:
-                session = PostgresSession(connection)
+                session = PostgresTransaction(connection)
                 remake(session, version)
                 session.flush()
             connection.execute("DELETE FROM ledger_schema")
@@ -154,7 +154,7 @@ class PostgresStore(Store):
             check_forms(found, made, {"ledger_journal": _GUARDS})
 
 
-class PostgresSession(Session):
+class PostgresTransaction(Transaction):
     """One transaction of a psycopg connection. Writes are kept back and sent together at the end."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:

@@ -13,7 +13,7 @@ from margrave.errors import LedgerError, MargraveError, VerificationError
 from margrave.files.temporary import settle_folder, temporary_folder
 from margrave.ledger.stores.form import Form, as_made, check_forms, sqlite_forms
 from margrave.ledger.stores.mounts import network_file_system
-from margrave.ledger.stores.store import DROPPED, MIGRATIONS, REMADE, Remake, Session, Store, version_in
+from margrave.ledger.stores.store import DROPPED, MIGRATIONS, REMADE, Remake, Store, Transaction, version_in
 
 WAIT = 60.0
 """Seconds to wait for another writer."""
@@ -128,22 +128,22 @@ class SqliteStore(Store):
                 raise LedgerError(f"somebody else wrote to {self} while it was read here: try again") from None
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[Transaction]:
         with self.connection() as connection:
             connection.execute("BEGIN")
             try:
-                yield SqliteSession(connection)
+                yield SqliteTransaction(connection)
             finally:
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[Transaction]:
         if not self._writable:
             raise LedgerError(f"{self} and its folder must be writable: nothing was written")
         connection: Any = self._take()
         try:
             connection.execute("BEGIN IMMEDIATE")
-            yield SqliteSession(connection)
+            yield SqliteTransaction(connection)
             connection.execute("COMMIT")
         except MargraveError:
             with _errors(self):
@@ -181,7 +181,7 @@ class SqliteStore(Store):
             check_forms(sqlite_forms(connection), made, {name: form.guards for name, form in made.items()})
 
 
-class SqliteSession(Session):
+class SqliteTransaction(Transaction):
     """One transaction of a SQLite connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

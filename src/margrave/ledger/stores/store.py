@@ -89,7 +89,7 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-class Session(ABC):
+class Transaction(ABC):
     """One transaction: everything it reads is of one moment, everything it writes is there as a whole or not at all."""
 
     @abstractmethod
@@ -172,7 +172,7 @@ class Session(ABC):
                 write("INSERT INTO ledger_answer (place, content) VALUES (?, ?)", (number * MOST_PARTS + part, piece))
 
 
-Remake = Callable[[Session, int], None]
+Remake = Callable[[Transaction, int], None]
 """Makes what is kept beside the journal anew, from that of a version of the schema."""
 
 

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from margrave.algebra.domain import Margin
 from margrave.algebra.encoding import Encoding
 from margrave.algebra.lattice import downward_closure
-from margrave.planning.local.question import WEIGHTS, Question
+from margrave.planning.local.question import WEIGHTS, LocalQuestion
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LocalForecast:
 class Precisions:
     """σ²_T of each residual for one report in all: n respondents have 1/n of it."""
 
-    def __init__(self, questions: Sequence[Question], counts: Sequence[float] | None = None) -> None:
+    def __init__(self, questions: Sequence[LocalQuestion], counts: Sequence[float] | None = None) -> None:
         """``counts``: how many reports there are on each question; by default the shares of the plan."""
         shares = [one.weight / WEIGHTS for one in questions] if counts is None else counts
         found: dict[Margin, float] = {}

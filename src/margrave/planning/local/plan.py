@@ -20,7 +20,7 @@ from margrave.planning.local.forecast import LocalForecast, Precisions, forecast
 from margrave.planning.local.mechanism import Mechanism
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.planner import make_questions
-from margrave.planning.local.question import MECHANISMS, WEIGHTS, Question, candidates
+from margrave.planning.local.question import MECHANISMS, WEIGHTS, LocalQuestion, candidates
 from margrave.planning.local.shuffle import Shuffled, shuffled
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.local.words import guarantee_words, plan_json, sheets
@@ -41,7 +41,7 @@ class LocalPlan:
     notion: ClassVar[Notion] = Notion(neighbours="replace")
 
     spec: LocalSpec
-    questions: tuple[Question, ...]
+    questions: tuple[LocalQuestion, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", tuple(self.questions))
@@ -177,13 +177,13 @@ def make_local_plan(spec: LocalSpec) -> LocalPlan:
 
 
 def plan_of(spec: LocalSpec, questions: list[dict[str, Any]]) -> LocalPlan:
-    """The plan with these questions, as `Question.as_dict` wrote them."""
+    """The plan with these questions, as `LocalQuestion.as_dict` wrote them."""
     odds = Odds.of(spec.epsilon)
     found = []
     for said in questions:
         margin = spec.domain.margin(said["margin"])
         mechanism = MECHANISMS[said["mechanism"]](spec.domain.shape(margin), odds)
-        found.append(Question(margin, mechanism, int(said["weight"])))
+        found.append(LocalQuestion(margin, mechanism, int(said["weight"])))
     return LocalPlan(spec, tuple(found))
 
 

@@ -22,7 +22,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure, maximal
 from margrave.errors import RefusedError
 from margrave.planning.local.odds import Odds
-from margrave.planning.local.question import WEIGHTS, Question, candidates
+from margrave.planning.local.question import WEIGHTS, LocalQuestion, candidates
 from margrave.spec.workload import Wanted
 
 MOST_RESIDUALS = 20_000
@@ -50,7 +50,7 @@ def residual_weights(domain: Domain, workload: Sequence[Wanted]) -> dict[Margin,
     return found
 
 
-def make_questions(domain: Domain, workload: Sequence[Wanted], odds: Odds) -> tuple[Question, ...]:
+def make_questions(domain: Domain, workload: Sequence[Wanted], odds: Odds) -> tuple[LocalQuestion, ...]:
     """The best questions for the wanted tables, those that are drawn most first."""
     widest = max(len(wanted.margin) for wanted in workload)
     if widest > 16:
@@ -65,18 +65,18 @@ def make_questions(domain: Domain, workload: Sequence[Wanted], odds: Odds) -> tu
     shares = best_shares(_precisions(found, list(weights)), np.array(list(weights.values())))
     kept = [(share, one) for share, one in zip(shares, found, strict=True) if share * len(found) > _RARE]
     numbers = _whole_weights(np.array([share for share, _ in kept]))
-    chosen = [Question(one.margin, one.mechanism, weight) for (_, one), weight in zip(kept, numbers, strict=True)]
+    chosen = [LocalQuestion(one.margin, one.mechanism, weight) for (_, one), weight in zip(kept, numbers, strict=True)]
     return tuple(sorted(chosen, key=lambda one: -one.weight))
 
 
-def _questions(domain: Domain, weights: dict[Margin, float], odds: Odds) -> list[Question]:
+def _questions(domain: Domain, weights: dict[Margin, float], odds: Odds) -> list[LocalQuestion]:
     """For each margin the best report about the whole answer and, from two attributes on, about its residual."""
     kinds = [(margin, whole) for margin in weights for whole in ((True, False) if len(margin) > 1 else (True,))]
     kinds += [(margin, True) for margin in _wider(domain, weights)]
     found = []
     for margin, whole in kinds:
         if best := candidates(domain.shape(margin), odds, whole=whole)[:1]:
-            found.append(Question(margin, best[0], 1))
+            found.append(LocalQuestion(margin, best[0], 1))
     reached = {one.margin for one in found}
     if missed := [margin for margin in maximal(weights) if margin not in reached]:
         raise RefusedError(f"no report is long enough for the table of {', '.join(missed[0])}: ask for a smaller one")
@@ -93,7 +93,7 @@ def _wider(domain: Domain, weights: dict[Margin, float]) -> Iterator[Margin]:
         yield from (margin for margin in combinations(names, width) if domain.cells(margin) <= _WIDE_CELLS)
 
 
-def _precisions(questions: Sequence[Question], residuals: Sequence[Margin]) -> csr_array:
+def _precisions(questions: Sequence[LocalQuestion], residuals: Sequence[Margin]) -> csr_array:
     """1/σ²_QT, a row for each question."""
     place = {margin: index for index, margin in enumerate(residuals)}
     rows, columns, values = [], [], []

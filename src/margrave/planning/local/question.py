@@ -27,7 +27,7 @@ MECHANISMS = {kind.name: kind for kind in (*WHOLE, *ALONE)}
 
 
 @dataclass(frozen=True)
-class Question:
+class LocalQuestion:
     """A margin, how the answers to it are randomised, and how often it is drawn: ``weight`` of `WEIGHTS` times."""
 
     margin: Margin

@@ -21,7 +21,7 @@ from margrave.study.attacks.terms import Terms
 
 
 @dataclass(frozen=True)
-class Kind:
+class Attacker:
     """``words``: what is done, for the list of commands. ``takes_data``: whether it can attack the user's records."""
 
     name: str
@@ -31,20 +31,20 @@ class Kind:
 
 
 _ALL = (
-    Kind("linkage", "Link records to a register with names. Also k-anonymous ones.", linkage, True),
-    Kind("differencing", "Subtract two counts. Ask again, and together with others.", differencing),
-    Kind("reconstruction", "Reconstruct a secret from random counts.", reconstruction),
-    Kind(
+    Attacker("linkage", "Link records to a register with names. Also k-anonymous ones.", linkage, True),
+    Attacker("differencing", "Subtract two counts. Ask again, and together with others.", differencing),
+    Attacker("reconstruction", "Reconstruct a secret from random counts.", reconstruction),
+    Attacker(
         "reconstruction-margins",
         "Reconstruct a secret from two-way tables.",
         reconstruction_margins,
     ),
-    Kind("reconstruction-tables", "Reconstruct records from published tables.", reconstruction_tables, True),
-    Kind("membership", "Find who is in a case group. From published frequencies.", membership),
-    Kind("averaging", "Average counts whose sums are public.", averaging_attack),
-    Kind("composition", "Ask much, and cleverly, of three accountants.", composition),
-    Kind("classical", "Get past eight classical protections.", classical),
-    Kind("k-anonymity", "See what k-anonymity leaves. As attributes grow.", curse, True),
+    Attacker("reconstruction-tables", "Reconstruct records from published tables.", reconstruction_tables, True),
+    Attacker("membership", "Find who is in a case group. From published frequencies.", membership),
+    Attacker("averaging", "Average counts whose sums are public.", averaging_attack),
+    Attacker("composition", "Ask much, and cleverly, of three accountants.", composition),
+    Attacker("classical", "Get past eight classical protections.", classical),
+    Attacker("k-anonymity", "See what k-anonymity leaves. As attributes grow.", curse, True),
 )
 ATTACKS = {kind.name: kind for kind in _ALL}
 

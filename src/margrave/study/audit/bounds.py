@@ -23,7 +23,7 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e3, 120)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownLoss:
     """The loss that an event shows; the event is "the score is at least ``threshold``", or at most if ``below``."""
 
     loss: float
@@ -63,7 +63,7 @@ def _concentrated(low: Floats, high: Floats) -> Floats:
     return np.where(telling, np.maximum(shown, 0.0), 0.0)
 
 
-def loss_at_least(stated: Budget, near: Floats, far: Floats, confidence: float) -> Shown:
+def loss_at_least(stated: Budget, near: Floats, far: Floats, confidence: float) -> ShownLoss:
     """A lower bound on the loss between two data sets from scores of equally many releases of each.
 
     It holds with the given confidence. A high score should speak for the first data set; if it does not, the bound is
@@ -77,17 +77,17 @@ def loss_at_least(stated: Budget, near: Floats, far: Floats, confidence: float) 
     low, _ = clopper_pearson(hits, trials, error)
     _, high = clopper_pearson(misses, trials, error)
     loss = float(loss_shown(stated, np.atleast_1d(low), np.atleast_1d(high))[0])
-    return Shown(loss, best.threshold, best.below, hits, misses)
+    return ShownLoss(loss, best.threshold, best.below, hits, misses)
 
 
-def _counts(near: Floats, far: Floats, event: Shown) -> tuple[int, int]:
+def _counts(near: Floats, far: Floats, event: ShownLoss) -> tuple[int, int]:
     """How often the event happened on the data set that it speaks for, and on the other."""
     if event.below:
         return int((far <= event.threshold).sum()), int((near <= event.threshold).sum())
     return int((near >= event.threshold).sum()), int((far >= event.threshold).sum())
 
 
-def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> Shown:
+def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> ShownLoss:
     """The most telling event of the first half: thresholds over its range, the tails among them."""
     options = []
     for below, (one, other) in ((False, (near, far)), (True, (-far, -near))):
@@ -101,7 +101,7 @@ def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> Shown:
         losses = loss_shown(stated, low, high)
         at = int(losses.argmax())
         threshold = float(-thresholds[at] if below else thresholds[at])
-        options.append(Shown(float(losses[at]), threshold, below, int(hits[at]), int(misses[at])))
+        options.append(ShownLoss(float(losses[at]), threshold, below, int(hits[at]), int(misses[at])))
     return max(options, key=lambda shown: shown.loss)
 
 

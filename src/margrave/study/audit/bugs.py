@@ -22,8 +22,8 @@ from margrave.spec.spec import Spec
 from margrave.spec.workload import PublicFact, Wanted
 from margrave.study.audit.exact import loss_of
 from margrave.study.audit.findings import Effort, Finding
-from margrave.study.audit.mechanism import Mechanism, audit_mechanism, noisy_answers
-from margrave.study.audit.neighbours import Move, worst
+from margrave.study.audit.mechanism import Audited, audit_mechanism, noisy_answers
+from margrave.study.audit.neighbours import Exchange, worst
 from margrave.study.audit.releases import Neighbours, neighbours_of
 
 LADDER = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -38,7 +38,7 @@ class Bug:
     name: str
     words: str
     really: float
-    mechanism: Mechanism
+    mechanism: Audited
 
     @property
     def stated(self) -> float:
@@ -62,7 +62,7 @@ def _spec(sizes: tuple[int, ...], tables: tuple[str, ...], **settings: object) -
     return Spec(Codebook(tuple(entries)), _ONE, wanted, **settings)  # type: ignore[arg-type]
 
 
-def _audited(name: str, plan: Plan, audited: Neighbours, stated: Budget, narrower: int = 1) -> Mechanism:
+def _audited(name: str, plan: Plan, audited: Neighbours, stated: Budget, narrower: int = 1) -> Audited:
     """The plan on two data sets, with noise of a scale that is divided by ``narrower``."""
     noises = [one.noise for one in plan.measurements]
     really = [DiscreteLaplace(noise.scale / narrower) for noise in noises if isinstance(noise, DiscreteLaplace)]
@@ -81,7 +81,7 @@ def scale_halved() -> Bug:
 def replace_forgotten() -> Bug:
     """A plan for adding or removing a record, said to protect against replacing one."""
     plan = make_plan(_spec((2, 2, 2), ("ab", "bc"), strategy="base"))
-    audited = neighbours_of(plan, Move(((0, 0, 0),), ((1, 1, 1),)))
+    audited = neighbours_of(plan, Exchange(((0, 0, 0),), ((1, 1, 1),)))
     mechanism = _audited("replace forgotten", plan, audited, _ONE)
     return Bug("replace forgotten", "priced for add-remove, stated for replace", 2.0, mechanism)
 
@@ -121,7 +121,7 @@ def delta_forgotten(delta: Fraction = Fraction(1, 1000)) -> Bug:
         # The count is 1 in the near data set and 0 in the far one: the largest output can only come from the near.
         return np.clip(noise.sample(count, generator), -reach, reach).astype(np.float64) + float(near)
 
-    mechanism = Mechanism("delta forgotten", _ONE, draw)
+    mechanism = Audited("delta forgotten", _ONE, draw)
     p, q = delta_probabilities(delta)
     words = f"noise cut off at {reach}: the truth is told with probability {float(p[-1]):.1g}, and no δ is stated"
     return Bug("delta forgotten", words, loss_of(p, q), mechanism)

@@ -14,11 +14,11 @@ from margrave.noise import DiscreteLaplace, Generator, Noise, TruncatedLaplace
 from margrave.noise.tape import Tape
 from margrave.planning.join.noise import PairNoise
 from margrave.planning.join.plan import JoinPlan
-from margrave.planning.local.mechanism import Mechanism as Randomiser
+from margrave.planning.local.mechanism import Mechanism
 from margrave.planning.local.plan import LocalPlan
 from margrave.study.audit.exact import loss_of
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import Mechanism, audit_mechanism
+from margrave.study.audit.mechanism import Audited, audit_mechanism
 
 _MOST_CHANCES = 40_000
 """Chances of symbols that are computed for one question, at most."""
@@ -44,7 +44,7 @@ def audit_local(plan: LocalPlan, effort: Effort) -> Audit:
     return Audit("a local collection", effort.confidence, tuple(findings), tuple(remarks))
 
 
-def largest_ratio(mechanism: Randomiser) -> tuple[float, int, bool]:
+def largest_ratio(mechanism: Mechanism) -> tuple[float, int, bool]:
     """How much more likely a symbol is under one answer than under another, at most; how many chances were looked
     at."""
     answers = [tuple(map(int, codes)) for codes in np.ndindex(*mechanism.shape)]
@@ -60,7 +60,7 @@ def largest_ratio(mechanism: Randomiser) -> tuple[float, int, bool]:
     return largest, min(len(symbols), most) * len(answers), len(symbols) <= most
 
 
-def _reported(mechanism: Randomiser, stated: PureDP) -> Mechanism:
+def _reported(mechanism: Mechanism, stated: PureDP) -> Audited:
     """Reports of two respondents who differ in every answer, one by one as their devices draw them."""
     near = tuple(0 for _ in mechanism.shape)
     far = tuple(size - 1 for size in mechanism.shape)
@@ -71,7 +71,7 @@ def _reported(mechanism: Randomiser, stated: PureDP) -> Mechanism:
         ratios = (mechanism.chance(near, symbol) / mechanism.chance(far, symbol) for symbol in drawn)
         return np.array([log(ratio) for ratio in ratios])
 
-    return Mechanism("reports as devices draw them", stated, draw)
+    return Audited("reports as devices draw them", stated, draw)
 
 
 def audit_join(plan: JoinPlan, effort: Effort) -> Audit:

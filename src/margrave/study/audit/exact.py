@@ -20,7 +20,7 @@ from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.neighbours import Move, answers, worst
+from margrave.study.audit.neighbours import Exchange, answers, worst
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
     ((2, 2, 2), ("ab", "bc")),
@@ -58,7 +58,7 @@ def divergence_of(p: Floats, q: Floats) -> float:
     return max(float(np.logaddexp.reduce(a * logs_p + (1 - a) * logs_q)) / (a * (a - 1)) for a in _ORDERS)
 
 
-def probable_loss(plan: Plan, move: Move) -> float:
+def probable_loss(plan: Plan, move: Exchange) -> float:
     """The loss of one move by the probabilities of every output: they are independent, so their losses add up."""
     total = 0.0
     for one, before, after in zip(plan.measurements, answers(plan, move.taken), answers(plan, move.put), strict=True):

@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Audited:
     """``draw(near, count, generator)``: scores of so many releases of the near data set, or of the far one.
 
     A high score speaks for the near one. ``steps``: how many neighbours apart the two are.
@@ -38,7 +38,7 @@ class Mechanism:
         return float(amount(self.stated)) * steps
 
 
-def audit_mechanism(mechanism: Mechanism, effort: Effort) -> Finding:
+def audit_mechanism(mechanism: Audited, effort: Effort) -> Finding:
     """A lower bound on the loss, from half of the samples on each data set."""
     generator = Generator.seeded(f"{effort.seed} {mechanism.name}")
     near, far = (mechanism.draw(which, effort.samples // 2, generator) for which in (True, False))
@@ -66,7 +66,7 @@ def noisy_answers(
     *,
     really: Sequence[Noise] | None = None,
     steps: int = 1,
-) -> Mechanism:
+) -> Audited:
     """Exact answers with independent noise on each output; only outputs that differ between the two tell anything.
 
     ``really``: the noise that is drawn, if it is not the one that is stated. The score is the likelihood ratio under
@@ -89,4 +89,4 @@ def noisy_answers(
                     part += log_ratio(said, outputs, np.int64(0), np.int64(move))  # type: ignore[arg-type]
         return scores
 
-    return Mechanism(name, stated, draw, steps)
+    return Audited(name, stated, draw, steps)

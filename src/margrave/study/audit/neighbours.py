@@ -40,7 +40,7 @@ _TRIES = 4000
 
 
 @dataclass(frozen=True)
-class Move:
+class Exchange:
     """Records that are taken away and records that are put in their place, as codes of the plan's attributes."""
 
     taken: tuple[Codes, ...]
@@ -51,7 +51,7 @@ class Move:
 class Priced:
     """The dearest move that was found, and its price (ε or ρ). ``complete``: no other one was left out."""
 
-    move: Move
+    move: Exchange
     price: Fraction
     moves: int
     complete: bool
@@ -79,7 +79,7 @@ def answers(plan: Plan, records: Sequence[Codes], times: int = 1) -> list[Intege
     return found
 
 
-def price_of(plan: Plan, move: Move) -> Fraction:
+def price_of(plan: Plan, move: Exchange) -> Fraction:
     """What one move of single records costs: the summed price of how far each answer moves."""
     total = Fraction(0)
     pairs = zip(plan.measurements, answers(plan, move.taken), answers(plan, move.put), strict=True)
@@ -102,7 +102,7 @@ def worst(plan: Plan, seed: int | str) -> Priced:
     return Priced(move, price * times, len(priced), complete)
 
 
-def _moves(plan: Plan, generator: Generator) -> tuple[list[Move], bool]:
+def _moves(plan: Plan, generator: Generator) -> tuple[list[Exchange], bool]:
     most = max(16, _MOST_PRICED // max(1, len(plan.measurements)))
     if plan.spec.induced is not None:
         return _induced(plan, generator, most)
@@ -116,24 +116,24 @@ def _moves(plan: Plan, generator: Generator) -> tuple[list[Move], bool]:
     return _added(plan, generator, most)
 
 
-def _added(plan: Plan, generator: Generator, most: int) -> tuple[list[Move], bool]:
+def _added(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:
     records, complete = _records(plan, generator, most)
-    return [Move((), (record,)) for record in records], complete
+    return [Exchange((), (record,)) for record in records], complete
 
 
-def _replaced(plan: Plan, generator: Generator, most: int) -> tuple[list[Move], bool]:
+def _replaced(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:
     """All pairs of records that differ in sensitive attributes only, or at all."""
     names = used(plan)
     fixed = [axis for axis, name in enumerate(names) if plan.spec.sensitive and name not in plan.spec.sensitive]
     records, complete = _records(plan, generator, most)
     if complete and len(records) ** 2 <= most:
         pairs = ((one, two) for one, two in product(records, repeat=2) if one != two)
-        return [Move((a,), (b,)) for a, b in pairs if all(a[axis] == b[axis] for axis in fixed)], True
+        return [Exchange((a,), (b,)) for a, b in pairs if all(a[axis] == b[axis] for axis in fixed)], True
     found = []
     for one, two in zip(records, reversed(records), strict=True):
         other = tuple(one[axis] if axis in fixed else code for axis, code in enumerate(two))
         if other != one:
-            found.append(Move((one,), (other,)))
+            found.append(Exchange((one,), (other,)))
     return found, False
 
 
@@ -157,7 +157,7 @@ def _matches(plan: Plan, names: Margin, row: Integers, patterns: Sequence[Patter
     return any(all(name in values and values[name] in held for name, held in one.items()) for one in patterns)
 
 
-def _induced(plan: Plan, generator: Generator, most: int) -> tuple[list[Move], bool]:
+def _induced(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:
     """The moves that public facts leave: all of them on small tables, exchanges between records otherwise."""
     names = used(plan)
     facts = facts_of(plan.spec)
@@ -189,13 +189,13 @@ def _incidence(facts: Facts, names: Margin, records: Sequence[Codes]) -> Integer
     return np.array(rows, dtype=np.int64)
 
 
-def _as_move(records: Sequence[Codes], row: Integers) -> Move:
+def _as_move(records: Sequence[Codes], row: Integers) -> Exchange:
     taken = [record for record, times in zip(records, row.tolist(), strict=True) for _ in range(max(0, -times))]
     put = [record for record, times in zip(records, row.tolist(), strict=True) for _ in range(max(0, times))]
-    return Move(tuple(taken), tuple(put))
+    return Exchange(tuple(taken), tuple(put))
 
 
-def _exchanges(plan: Plan, facts: Facts, generator: Generator, most: int) -> Iterator[Move]:
+def _exchanges(plan: Plan, facts: Facts, generator: Generator, most: int) -> Iterator[Exchange]:
     """Two records exchange some of their values, or one takes others, wherever that keeps every fact."""
     names = used(plan)
     shape = plan.spec.domain.shape(names)
@@ -207,7 +207,7 @@ def _exchanges(plan: Plan, facts: Facts, generator: Generator, most: int) -> Ite
         chosen = generator.below(2, len(names)).astype(bool)
         mixed = tuple(b if swap else a for a, b, swap in zip(one, two, chosen, strict=True))
         other = tuple(a if swap else b for a, b, swap in zip(one, two, chosen, strict=True))
-        for move in (Move((one, two), (mixed, other)), Move((one,), (mixed,))):
+        for move in (Exchange((one, two), (mixed, other)), Exchange((one,), (mixed,))):
             if all(_kept(move, axes) for axes in (*known, *loose)) and sorted(move.taken) != sorted(move.put):
                 yield move
                 found += 1
@@ -215,7 +215,7 @@ def _exchanges(plan: Plan, facts: Facts, generator: Generator, most: int) -> Ite
             return
 
 
-def _kept(move: Move, axes: tuple[int, ...]) -> bool:
+def _kept(move: Exchange, axes: tuple[int, ...]) -> bool:
     """Whether the margin over these axes stays as it is."""
     before, after = (sorted(tuple(r[axis] for axis in axes) for r in side) for side in (move.taken, move.put))
     return before == after

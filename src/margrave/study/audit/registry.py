@@ -23,7 +23,7 @@ from margrave.study.audit.releases import audit_plan
 
 
 @dataclass(frozen=True)
-class Kind:
+class Auditor:
     """``owns``: whether a word, path or URL is of this kind; ``run``: its audit."""
 
     name: str
@@ -40,21 +40,21 @@ def _is_ledger(what: str) -> bool:
     return what.startswith(("postgresql://", "postgres://")) or Path(what).is_file()
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[Auditor, ...] = (
+    Auditor(
         "mechanisms",
         "every strategy and sampler of this program",
         lambda what: what == "mechanisms",
         lambda _, effort: audit_mechanisms(effort),
     ),
-    Kind(
+    Auditor(
         "spec",
         "a spec, of whichever way of asking: its price, and made-up neighbours",
         lambda what: what.lower().endswith(".toml"),
         lambda what, effort: _audit_asked(planned(Path(what)), effort),
     ),
-    Kind("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
-    Kind("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
+    Auditor("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
+    Auditor("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
 )
 """In the order in which they are asked whether something is theirs."""
 

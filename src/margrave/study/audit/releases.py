@@ -23,8 +23,8 @@ from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import Mechanism, audit_mechanism, log_ratio, noisy_answers
-from margrave.study.audit.neighbours import Codes, Move, Priced, answers, used, worst
+from margrave.study.audit.mechanism import Audited, audit_mechanism, log_ratio, noisy_answers
+from margrave.study.audit.neighbours import Codes, Exchange, Priced, answers, used, worst
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ class Neighbours:
     """
 
     others: tuple[Codes, ...]
-    move: Move
+    move: Exchange
     records: int
     units: int = 1
 
@@ -84,13 +84,13 @@ def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def neighbours_of(plan: Plan, move: Move) -> Neighbours:
+def neighbours_of(plan: Plan, move: Exchange) -> Neighbours:
     """The move on top of a few other records, which are the same on both sides: every record of the move once more."""
     others = tuple(dict.fromkeys((*move.taken, *move.put)))
     return Neighbours(others, move, plan.protection.records)
 
 
-def fast(plan: Plan, audited: Neighbours) -> Mechanism:
+def fast(plan: Plan, audited: Neighbours) -> Audited:
     """The plan's noise on its own answers, without reading data: many samples in little time."""
     noises = [one.noise for one in plan.measurements]
     return noisy_answers("noise", plan.cost, noises, audited.answers(plan, True), audited.answers(plan, False))

@@ -18,7 +18,7 @@ from margrave.publish.report.html import page, paragraph, section, table
 from margrave.study.warner.runs import ASKED, ERROR, EXAMPLE, Progress, summarised
 
 if TYPE_CHECKING:
-    from margrave.study.warner.runs import Summary
+    from margrave.study.warner.runs import WarnerSummary
 
 TITLE = "Warner's randomised response, again"
 COIN_HEADERS = ("p", "mean of n′", "pn/2 + n/4", "as printed, pn/2 + 1/4", "mean of p̂", "variance of p̂", "formula")
@@ -31,7 +31,7 @@ _STYLE = (
 _DPI = 110
 
 
-def coin_rows(summary: Summary) -> list[tuple[str, ...]]:
+def coin_rows(summary: WarnerSummary) -> list[tuple[str, ...]]:
     return [
         (
             *(f"{value:g}" for value in (one.share, round(one.yes, 1), one.expected, one.printed)),
@@ -43,18 +43,18 @@ def coin_rows(summary: Summary) -> list[tuple[str, ...]]:
     ]
 
 
-def needed_rows(summary: Summary) -> list[tuple[str, ...]]:
+def needed_rows(summary: WarnerSummary) -> list[tuple[str, ...]]:
     return [(f"{n.epsilon:.4g}", f"{n.respondents:,}", f"{n.respondents / n.plain:.1f}") for n in summary.needed]
 
 
-def both_rows(summary: Summary) -> list[tuple[str, ...]]:
+def both_rows(summary: WarnerSummary) -> list[tuple[str, ...]]:
     return [
         (f"{b.epsilon:.4g}", f"{b.central:.5f}", f"{b.local:.5f}", f"{b.forecast:.5f}", f"{b.local / b.central:.0f}")
         for b in summary.both
     ]
 
 
-def figure(summary: Summary) -> bytes:
+def figure(summary: WarnerSummary) -> bytes:
     """The errors of both ways against ε, both axes logarithmic."""
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         drawn = Figure(figsize=(6.4, 4), dpi=_DPI)
@@ -74,7 +74,7 @@ def figure(summary: Summary) -> bytes:
     return content.getvalue()
 
 
-def html(summary: Summary, picture: bytes) -> str:
+def html(summary: WarnerSummary, picture: bytes) -> str:
     """The page."""
     coded = b64encode(picture).decode()
     image = f'<img alt="Error of a share against ε, both ways" src="data:image/png;base64,{coded}">'
@@ -112,7 +112,7 @@ def html(summary: Summary, picture: bytes) -> str:
     return page(TITLE, _STYLE, body, images=True)
 
 
-def reproduce(folder: Path, runs: int, progress: Progress | None = None) -> Summary:
+def reproduce(folder: Path, runs: int, progress: Progress | None = None) -> WarnerSummary:
     """Run it, and write a new folder with the page, the plot and the numbers."""
     if runs < 2:
         raise UsageError("a mean needs at least two runs")

@@ -35,7 +35,7 @@ ERROR = 0.01
 
 
 @dataclass(frozen=True)
-class Coins:
+class Throws:
     """Two coins thrown by ``ASKED`` respondents, again and again: what came out, beside what the formulas say.
 
     ``yes``: how many said yes on average. ``printed``: what the slides print for that, pn/2 + 1/4.
@@ -70,12 +70,12 @@ class Both:
 
 
 @dataclass(frozen=True)
-class Summary:
+class WarnerSummary:
     """Everything that was found, in ``runs`` repetitions; ``people`` is the number of records of the example."""
 
     runs: int
     people: int
-    coins: tuple[Coins, ...]
+    coins: tuple[Throws, ...]
     needed: tuple[Needed, ...]
     both: tuple[Both, ...]
 
@@ -88,7 +88,7 @@ def noise_variance(epsilon: float) -> float:
     return exp(epsilon) / (exp(epsilon) - 1) ** 2
 
 
-def thrown(share: float, runs: int) -> Coins:
+def thrown(share: float, runs: int) -> Throws:
     """Two coins for each of ``ASKED`` people, of whom this share would truthfully say yes."""
     coin = Response((2,), Odds(3, 1))
     generator = Generator.seeded(f"warner {share}")
@@ -99,7 +99,7 @@ def thrown(share: float, runs: int) -> Coins:
     expected = share * ASKED / 2 + ASKED / 4
     formula = share * (1 - share) / ASKED + noise_variance(log(3)) / ASKED
     printed = share * ASKED / 2 + 0.25
-    return Coins(
+    return Throws(
         share, float(said.mean()), expected, printed, float(estimates.mean()), float(estimates.var(ddof=1)), formula
     )
 
@@ -138,7 +138,7 @@ def compared(epsilon: Fraction, runs: int) -> Both:
     return Both(float(epsilon), found[0], found[1], stated)
 
 
-def summarised(runs: int, progress: Progress | None = None) -> Summary:
+def summarised(runs: int, progress: Progress | None = None) -> WarnerSummary:
     """All of it."""
     coins = tuple(thrown(share, max(runs, THROWS)) for share in SHARES)
     both = []
@@ -147,4 +147,4 @@ def summarised(runs: int, progress: Progress | None = None) -> Summary:
         if progress is not None:
             progress(done + 1, len(EPSILONS))
     size = len(_people(Spec.load(examples.path(EXAMPLE))))
-    return Summary(runs, size, coins, tuple(map(needed, EPSILONS)), tuple(both))
+    return WarnerSummary(runs, size, coins, tuple(map(needed, EPSILONS)), tuple(both))

@@ -9,7 +9,7 @@ from math import prod, sqrt
 import numpy as np
 
 from margrave.study.yang2012.grid import TABLES
-from margrave.study.yang2012.subjects import Subject, needed_scale, real_factor, replaced_factor, subject
+from margrave.study.yang2012.subjects import Studied, needed_scale, real_factor, replaced_factor, subject
 
 AGREES = "agrees"
 EPSILONS = (0.01, 1, 2)
@@ -90,14 +90,14 @@ def _table_8() -> Iterator[Printed]:
         yield Printed("Table 8", name, "bound at ε = 0.01, 1, 2", bound, text, _bound_reason(whose))
 
 
-def right_scale(whose: Subject) -> float:
+def right_scale(whose: Studied) -> float:
     """At ε = 1. Table 1's formula with the right |ℬ|; for Table 2, whose formula is wrong, the scale that is needed."""
     if whose.binary:
         return 2 * len(whose.closure) / sqrt(whose.domain.cells())
     return needed_scale(whose) / whose.domain.cells()
 
 
-def right_bound(whose: Subject) -> tuple[float, int, float]:
+def right_bound(whose: Studied) -> tuple[float, int, float]:
     """``(c, m, a)`` of the bound ``c/ε · log(m/δ) + a`` on L1 that holds for every wanted table at once.
 
     Table 1: the constants of Theorem 1. Table 2: ``∏_all k_j · 2^|α| · 2 · scale · log(N/δ) + N/2``.
@@ -116,7 +116,7 @@ def _over(value: float) -> str:
     )
 
 
-def _scale_reason(whose: Subject) -> str:
+def _scale_reason(whose: Studied) -> str:
     kind = "called a variance, is a Laplace scale"
     if not whose.binary:
         return (
@@ -127,7 +127,7 @@ def _scale_reason(whose: Subject) -> str:
     return f"{size}; {kind}; half of it is enough when records are added or removed"
 
 
-def _bound_reason(whose: Subject) -> str:
+def _bound_reason(whose: Studied) -> str:
     if not whose.binary:
         return "Theorem 3 is false (see below); this bound holds, with the scale that is needed"
     if whose.name == "czech":

@@ -19,7 +19,7 @@ from margrave.reconstruct.nonnegative.linear_program import linear_program
 from margrave.reconstruct.whole import whole
 from margrave.score.measures import l1_distance, l2_distance, margin_errors
 from margrave.study.yang2012.grid import Task
-from margrave.study.yang2012.subjects import Subject, planned, subject
+from margrave.study.yang2012.subjects import Studied, planned, subject
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def work(task: Task) -> tuple[Task, list[dict[str, float | None]]]:
     return task, done
 
 
-def measure(whose: Subject, released: Table, bound: float | None = None) -> Run:
+def measure(whose: Studied, released: Table, bound: float | None = None) -> Run:
     """Compare a released table with the truth."""
     errors = margin_errors(whose.margins(whose.truth), whose.margins(released))
     if released.total > 0:

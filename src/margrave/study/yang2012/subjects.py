@@ -36,7 +36,7 @@ from margrave.study.yang2012.grid import SUBJECTS, TITLES
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class Studied:
     """One table: its spec, whose wanted tables generate the model, and the true counts. These are public data."""
 
     name: str
@@ -105,11 +105,11 @@ class Subject:
 
 
 @cache
-def subject(name: str) -> Subject:
+def subject(name: str) -> Studied:
     """A table of the paper by its name."""
     spec = Spec.load(examples.path(name))
     whole = spec.domain.names
-    return Subject(name, spec, pipeline.count(spec, tables=[whole]).table(whole))
+    return Studied(name, spec, pipeline.count(spec, tables=[whole]).table(whole))
 
 
 @lru_cache(maxsize=256)
@@ -121,7 +121,7 @@ def planned(contender: str, table: str, epsilon: Fraction) -> Plan:
     return best_plan(replace(spec, budget=PureDP(spent)), choices)
 
 
-def _strategy(contender: str, whose: Subject) -> Strategy:
+def _strategy(contender: str, whose: Studied) -> Strategy:
     if contender not in TITLES:
         raise UsageError(f"unknown contender {contender!r}: there are {', '.join(TITLES)}")
     if contender == "margrave":
@@ -138,24 +138,24 @@ def _choices(table: str, strategy: Strategy) -> tuple[Spec, list[Choice]]:
     return spec, candidates(spec)
 
 
-def printed_scale(whose: Subject) -> int:
+def printed_scale(whose: Studied) -> int:
     """The paper's scale at ε = 1, of whole-number answers: ±1 contrasts in Table 1, ∏k_j · f^S in Table 2."""
     return 2 * len(whose.closure) if whose.binary else 2 * whose.terms
 
 
-def needed_scale(whose: Subject) -> int:
+def needed_scale(whose: Studied) -> int:
     """The scale that the same answers need at ε = 1 for one record that is added or removed."""
     if whose.binary:
         return len(whose.closure)
     return sum(one_record(whose.domain, Query(margin, residual=margin))[0] for margin in whose.closure)
 
 
-def real_factor(whose: Subject) -> Fraction:
+def real_factor(whose: Studied) -> Fraction:
     """By how much the printed algorithm's real ε differs from the one stated: above 1 it is not private as printed."""
     return Fraction(needed_scale(whose), printed_scale(whose))
 
 
-def replaced_factor(whose: Subject) -> Fraction:
+def replaced_factor(whose: Studied) -> Fraction:
     """The same where neighbours replace one record instead."""
     plan = planned("printed", whose.name, Fraction(1))
     spent = amount(cost(plan.domain, plan.measurements, Protection("replace")))
@@ -163,6 +163,6 @@ def replaced_factor(whose: Subject) -> Fraction:
     return (spent / amount(plan.cost) * real_factor(whose)).limit_denominator(10**6)
 
 
-def private_as_printed(whose: Subject) -> bool:
+def private_as_printed(whose: Studied) -> bool:
     """Whether the printed scale keeps the stated ε under both neighbour relations."""
     return max(real_factor(whose), replaced_factor(whose)) <= 1

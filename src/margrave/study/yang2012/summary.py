@@ -17,7 +17,7 @@ from margrave.budget.units import exact_text
 from margrave.errors import UsageError
 from margrave.study.yang2012.grid import CONTENDERS, OFTEN, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import Rows, Settings
-from margrave.study.yang2012.subjects import Subject, private_as_printed, real_factor, replaced_factor, subject
+from margrave.study.yang2012.subjects import Studied, private_as_printed, real_factor, replaced_factor, subject
 
 LEVEL = 0.05
 """The level of the model's test."""
@@ -26,7 +26,7 @@ MISPLACED = Fraction(1, 10)
 ZERO = 1e-6
 """An optimum b below this, in units of Fourier coefficients, is zero."""
 
-MEASURES: dict[str, Callable[[Subject, Mapping[str, Floats]], Floats]] = {
+MEASURES: dict[str, Callable[[Studied, Mapping[str, Floats]], Floats]] = {
     "size": lambda _, runs: runs["size"],
     "largest": lambda _, runs: runs["largest"],
     "mean": lambda _, runs: runs["mean"],
@@ -38,7 +38,7 @@ MEASURES: dict[str, Callable[[Subject, Mapping[str, Floats]], Floats]] = {
 }
 """What is averaged over runs, by name."""
 
-CRITERIA: dict[str, Callable[[Subject, Mapping[str, Floats]], NDArray[np.bool_]]] = {
+CRITERIA: dict[str, Callable[[Studied, Mapping[str, Floats]], NDArray[np.bool_]]] = {
     "margins": lambda whose, runs: runs["largest"] <= 2 * float(MISPLACED) * whose.total,
     "verdict": lambda whose, runs: (runs["size"] > 0) & ((runs["p_value"] >= LEVEL) == (whose.fit.p_value >= LEVEL)),
     "fit": lambda whose, runs: runs["l1"] <= whose.from_uniform / 2,
