@@ -134,6 +134,9 @@ class Collected:
             raise UsageError(
                 "a local collection has whole numbers, and how many reports they are of, for each question"
             )
+        for tally, count in zip(self.tallies, self.counts, strict=True):
+            if count < 0 or (tally > count).any() or (tally < -count).any():
+                raise UsageError("sums of a local collection are of more reports than it has: it was changed")
 
     @property
     def reports(self) -> int:

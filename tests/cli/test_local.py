@@ -1,13 +1,14 @@
 """The commands of a local collection, from the spec to the verified bundle."""
 
 import json
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from margrave.cli.app import app
-from margrave.errors import DataError, UsageError
+from margrave.errors import DataError, MargraveError, UsageError
 from margrave.local.memory import Memory
 from margrave.local.simulate import simulate_lines
 from margrave.noise import Generator
@@ -89,6 +90,45 @@ def test_a_damaged_memory_is_not_written_over(place):
     (place / "memory.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match="not the memory"):
         Memory(place / "memory.json").recall(make_local_plan(LocalSpec.load(TEXT)))
+
+
+def test_of_two_reports_made_at_the_same_time_one_is_given_twice(place):
+    plan, memory = make_local_plan(LocalSpec.load(TEXT)), Memory(place / "memory.json")
+    started, others = Event(), []
+
+    def make():
+        other = Thread(target=lambda: others.append((started.set(), memory.once(plan, lambda: "another"))[1]))
+        other.start()
+        assert started.wait(30)
+        other.join(0.1)
+        made.append(other)
+        return "one"
+
+    made = []
+    assert memory.once(plan, make) == "one"
+    made[0].join(30)
+    assert others == [memory.recall(plan)] == ["one"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said | {"tallies": [[10**6] * len(one) for one in said["tallies"]]},
+        lambda said: said | {"tallies": [[0.5] * len(one) for one in said["tallies"]]},
+        lambda said: said | {"reports": [-1 for _ in said["reports"]]},
+        lambda said: said | {"reports": [count + 0.5 for count in said["reports"]]},
+    ],
+)
+def test_sums_that_no_reports_have_are_refused(place, change):
+    run("local", "collect", "spec.toml", "reports.txt", "--out", "kept.json")
+    said = json.loads((place / "kept.json").read_text(encoding="utf-8"))
+    (place / "changed.json").write_text(json.dumps(change(said)), encoding="utf-8")
+    run("release", "spec.toml", "--data", "changed.json", error=MargraveError)
+
+
+def test_a_file_of_brackets_is_refused(place):
+    (place / "deep.json").write_text('{"a":' + "[" * 100_000, encoding="utf-8")
+    run("release", "spec.toml", "--data", "deep.json", error=DataError)
 
 
 def test_the_state_folder_is_the_default(place, monkeypatch):

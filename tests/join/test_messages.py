@@ -136,6 +136,7 @@ def test_a_result_whose_bundle_is_another_is_refused(tmp_path):
     forged = tmp_path / "forged.msg"
     for change, expected in [
         ({"fields": {**result.fields, "table": [table[0] + 1, *table[1:]]}}, "other counts"),
+        ({"fields": {**result.fields, "release": "0" * 64}}, "another release than"),
         ({"fields": {}}, "tells no table"),
         ({"body": result.body[:-5]}, "not in order"),
         ({"body": b""}, "not in order"),

@@ -64,14 +64,17 @@ def encode(
     if not all(middle for _, middle, _ in pairs) or len({name for name, _, _ in pairs}) < len(pairs):
         raise UsageError("answers read like smoke=yes, each question once")
     device = Memory(memory)
-    line = device.recall(plan)
-    if line is None:
+    made = []
+
+    def make() -> str:
         tape = Tape.of(Generator.system())
         own = token or Generator.system().octets(16).tobytes().hex()
         shuffled = plan.spec.shuffler is not None
-        line = make_report(plan, {name: value for name, _, value in pairs}, tape, "" if shuffled else own).line
-        device.keep(plan, line)
-    else:
+        made.append(make_report(plan, {name: value for name, _, value in pairs}, tape, "" if shuffled else own).line)
+        return made[-1]
+
+    line = device.once(plan, make)
+    if not made:
         notice("You made a report about these questions before; it is given again, for a second would tell more.")
     typer.echo(line)
 

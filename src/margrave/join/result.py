@@ -20,6 +20,7 @@ from margrave.files.writing import File, archive_of
 from margrave.join.messages import Message
 from margrave.planning.join.plan import JoinPlan
 from margrave.publish.bundle.bundle import bundle_files, load
+from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
 from margrave.publish.verification.signature import SigningKey, signed
@@ -69,9 +70,13 @@ def checked(plan: JoinPlan, message: Message, folder: Path) -> Result:
         try:
             verify(path)
             release = load(path)
+            with opened(path) as files:
+                found = sha256(manifest_content(files)).hexdigest()
         except MargraveError as error:
             raise RefusedError(f"the bundle in the result is not in order: {error}") from None
         table, identity = _table(message.fields)
+        if found != identity:
+            raise RefusedError("the bundle in the result is another release than the result tells")
         agreed = plan.table
         same = (release.plan.spec, release.plan.measurements) == (agreed.spec.without_data(), agreed.measurements)
         if not same or not release.private:

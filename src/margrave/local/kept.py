@@ -50,10 +50,16 @@ def read_kept(plan: LocalPlan, path: Path) -> Collected:
             raise DataError(f"{path} was collected for another plan: use the spec that its reports were made for")
         shapes = [one.mechanism.tally_shape for one in plan.questions]
         tallies = tuple(
-            np.array(values, dtype=np.int64).reshape(shape)
+            np.array(_whole(values), dtype=np.int64).reshape(shape)
             for values, shape in zip(said["tallies"], shapes, strict=True)
         )
         refused = {str(kind): int(count) for kind, count in said["refused"].items()}
-        return Collected(tallies, tuple(map(int, said["reports"])), refused)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return Collected(tallies, tuple(_whole(said["reports"])), refused)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise DataError(f"{path} is no file of reports, and none that 'margrave local collect' wrote") from None
+
+
+def _whole(values: list[Any]) -> list[int]:
+    if any(type(one) is not int for one in values):
+        raise TypeError
+    return values

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from margrave.errors import DataError
 from margrave.files.writing import replace_file
 from margrave.planning.local.plan import LocalPlan
+
+try:
+    import fcntl
+except ImportError:  # a system without file locks: who works there makes one report at a time
+    fcntl = None  # type: ignore[assignment]
 
 
 class Memory:
@@ -24,11 +31,31 @@ class Memory:
         found = self._read().get(plan.memory_key)
         return None if found is None else str(found)
 
-    def keep(self, plan: LocalPlan, line: str) -> None:
-        """Remember a report, before anybody sees it."""
-        content = json.dumps(self._read() | {plan.memory_key: line}, indent=1) + "\n"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path, content.encode())
+    def once(self, plan: LocalPlan, make: Callable[[], str]) -> str:
+        """The report about the questions of a plan, made if there is none, and remembered before anybody sees it."""
+        with self._alone():
+            if (found := self.recall(plan)) is not None:
+                return found
+            line = make()
+            content = json.dumps(self._read() | {plan.memory_key: line}, indent=1) + "\n"
+            replace_file(self.path, content.encode())
+            return line
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other process makes a report: two at once would both find none, and make two."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = None if fcntl is None else os.open(self.path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise DataError(f"{self.path.parent} cannot hold the memory of reports ({error.strerror})") from None
+        try:
+            if lock is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            if lock is not None:
+                os.close(lock)
 
     def _read(self) -> dict[str, Any]:
         try:

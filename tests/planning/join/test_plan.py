@@ -93,3 +93,8 @@ def test_a_join_is_not_released_by_one_owner_alone():
 def test_dummies_that_could_not_be_made_are_refused():
     with pytest.raises(RefusedError, match="dummies"):
         plan(("epsilon = 0.5", "epsilon = 1e-6"))
+
+
+def test_padding_that_nobody_could_send_is_refused_before_anything_is_charged():
+    with pytest.raises(RefusedError, match="hiding the sizes needs up to"):
+        plan(("sizes = { epsilon = 0.1", "sizes = { epsilon = 0.000001"))

@@ -6,6 +6,7 @@ the parts are put together with their lengths, so that no two ids are written al
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ ISO = "%Y-%m-%d"
 
 _INVISIBLE = ("Cc", "Cf")
 _LENGTH = 4
+_DAYS = (date(2003, 11, 27), date(1999, 2, 1))
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,14 @@ def _day(value: object, dates: str) -> str:
         return datetime.strptime(str(value).strip(), dates).date().isoformat()
     except ValueError:
         return ""
+
+
+def tells_days(dates: str) -> bool:
+    """Whether days that are written in this way can be read again."""
+    try:
+        return all(datetime.strptime(day.strftime(dates), dates).date() == day for day in _DAYS)
+    except (ValueError, re.error):  # strptime builds an expression of the way, and does not look at what it builds
+        return False
 
 
 def whole_id(parts: Sequence[str]) -> bytes | None:

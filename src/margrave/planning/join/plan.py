@@ -31,7 +31,7 @@ POINT, TAG = 32, 20
 RATE = 20_000
 """Points that one core multiplies in a second, about."""
 _MOST_DUMMIES = 1 << 24
-"""Dummies of one message: they are made one by one."""
+"""Dummies of one message, and its padding: they are made one by one."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +214,12 @@ def make_join_plan(spec: JoinSpec) -> JoinPlan:
         raise RefusedError(
             f"the join needs {found.dummies:,} dummies, and at most {_MOST_DUMMIES:,} can be made: raise epsilon or "
             "delta, or declare fewer categories"
+        )
+    padding = max(found.padded(place, most=True) - one.at_most for place, one in enumerate(spec.owners))
+    if padding > _MOST_DUMMIES:
+        raise RefusedError(
+            f"hiding the sizes needs up to {padding:,} points of padding, and at most {_MOST_DUMMIES:,} can be made: "
+            "raise epsilon or delta of sizes, or declare fewer categories"
         )
     return found
 

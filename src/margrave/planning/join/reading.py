@@ -9,7 +9,7 @@ from typing import Any
 
 from margrave.budget.units import ApproxDP, PureDP
 from margrave.errors import UsageError
-from margrave.planning.join.ids import CASES, FORMS, ISO, KINDS, IdPart
+from margrave.planning.join.ids import CASES, FORMS, ISO, KINDS, IdPart, tells_days
 from margrave.planning.join.owners import MOST_PEOPLE, Helper, Owner, is_key, is_name
 from margrave.spec.attributes import read_attributes
 from margrave.spec.choices import NEIGHBOURS
@@ -90,7 +90,11 @@ def _read_moment(node: Node) -> str | None:
     if not isinstance(moment, datetime) or moment.tzinfo is None or moment.microsecond:
         node.wrong_type("a moment with its offset, such as 2027-01-31T12:00:00Z")
         return None
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        node.problem("is in no year that there is in UTC")
+        return None
 
 
 def _read_owners(node: Node, parts: int, sealed: bool) -> list[Fields]:
@@ -120,11 +124,18 @@ def _read_owner(node: Node, parts: int, sealed: bool) -> Fields:
         "key": _read_key(keys.get("key")),
         "box": _read_key(keys.get("box")) if sealed else "",
         "columns": tuple(columns),
-        "dates": (keys["dates"].text() if "dates" in keys else None) or ISO,
+        "dates": _read_dates(keys.get("dates")),
         "at_most": _read_whole(keys.get("at_most"), MOST_PEOPLE),
         "records": _read_whole(keys["records"], 1 << 40) if "records" in keys else 1,
         "neighbours": (keys["neighbours"].choice(NEIGHBOURS) if "neighbours" in keys else None) or NEIGHBOURS[0],
     }
+
+
+def _read_dates(node: Node | None) -> str:
+    found = (node.text() if node is not None else None) or ISO
+    if node is not None and not tells_days(found):
+        node.problem('does not tell days apart: write it as "%d.%m.%Y", with a day, a month and a year once each')
+    return found
 
 
 def _read_helper(node: Node) -> Helper | None:
