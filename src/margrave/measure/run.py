@@ -18,7 +18,8 @@ from margrave.facts.declared import is_given
 from margrave.measure.engines.count import count_margins, count_tables
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator, sample_many
-from margrave.planning.plan import MOST_RECORDS, Plan, given_facts
+from margrave.planning.limits import COUNTED_RECORDS
+from margrave.planning.plan import Plan, given_facts
 from margrave.progress import Progress
 from margrave.spec.spec import Spec
 
@@ -59,8 +60,8 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         )
     )
     totals = [int(counts.sum()) for counts in tables.values()]
-    if max(totals) > MOST_RECORDS:
-        raise RefusedError(f"more than {MOST_RECORDS} records: the noisy sums could overflow")
+    if max(totals) > COUNTED_RECORDS:
+        raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
     if max(totals) == 0:
         raise DataError("the data has no records: there is nothing to release")
 

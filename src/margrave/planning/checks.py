@@ -8,7 +8,8 @@ from math import prod
 from margrave.errors import RefusedError
 from margrave.facts.declared import check_declared, is_given
 from margrave.noise import safe_tail
-from margrave.planning.plan import MOST_RECORDS, Plan, known_margins, protection_of
+from margrave.planning.limits import COUNTED_RECORDS
+from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.spec.spec import Spec
 
 _LARGEST = 1 << 62
@@ -53,7 +54,7 @@ def check_overflow(plan: Plan) -> None:
     domain = plan.domain
     kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
     for noise, sizes, outputs in kinds:
-        if MOST_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
+        if COUNTED_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
             raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
 
 

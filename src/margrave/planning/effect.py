@@ -16,15 +16,13 @@ from margrave.errors import RefusedError, UsageError
 from margrave.facts.bounds import CellBounds, bounds_from_facts
 from margrave.facts.declared import facts_of, public_facts
 from margrave.facts.facts import KnownCell, margin_name
+from margrave.planning.limits import BOUNDED_CELLS, PROGRAM_BOUNDED_CELLS
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
     from margrave.spec.spec import Spec
 
 Values = Mapping[Margin | KnownCell, Array | int]
-_MOST_CELLS = 1 << 16
-_MOST_PROGRAMS = 96
-"""Bounds that need integer programs are computed for tables of up to so many cells."""
 
 
 def price_factor(plan: Plan) -> Fraction:
@@ -58,7 +56,7 @@ def bounds_of(spec: Spec, values: Values) -> CellBounds | None:
     cells = spec.domain.cells(names)
     axes = tuple(tuple(map(spec.domain.position, margin)) for margin in facts.margins)
     easy = not facts.cells and is_decomposable(axes)
-    if cells > (_MOST_CELLS if easy else _MOST_PROGRAMS):
+    if cells > (BOUNDED_CELLS if easy else PROGRAM_BOUNDED_CELLS):
         return None
     try:
         return bounds_from_facts(facts, values)

@@ -3,6 +3,17 @@
 from collections.abc import Sequence
 from math import prod
 
+COUNTED_RECORDS = 1 << 40
+"""Counting refuses more records than this, so that plans can be checked against overflow before any data is opened."""
+QUERY_CELLS = 1 << 24
+"""No single query may have more outputs than this."""
+SOUGHT_CELLS = 1 << 20
+"""The most cells of a margin that the search counts, wanted tables excepted, and of a base table tried beside it."""
+FEW_TABLES = 100
+"""With public facts, noise of its own for every table is tried for up to so many: forecasts of more take long."""
+BOUNDED_CELLS, PROGRAM_BOUNDED_CELLS = 1 << 16, 96
+"""What facts reveal is bounded for tables of up to so many cells, and where that takes whole-number programs."""
+
 LISTED_ATTRIBUTES = 14
 """The most attributes of a table below which all margins are listed one by one: 16,384 of them."""
 LISTED_NUMBERS = 1 << 24

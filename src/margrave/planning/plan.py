@@ -44,9 +44,8 @@ from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
 
-MOST_RECORDS = 1 << 40
-"""Counting refuses more records than this, so that plans can be checked against overflow before any data is opened."""
 _LARGE_EPSILON = 10
+"""Above this a warning is given: the odds of two answers may then differ by a factor of more than 22,000."""
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,13 @@ from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
+from margrave.planning.limits import FEW_TABLES, SOUGHT_CELLS
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.every import strategy_named
 from margrave.planning.wide import check_wide, is_wide_workload
 from margrave.spec.choices import Strategy
 from margrave.spec.spec import Spec
-
-_FEW_TABLES = 100
-_SMALL_BASE = 1 << 20
-"""The most cells of a base table that is tried beside the search."""
 
 
 def make_plan(spec: Spec) -> Plan:
@@ -72,24 +69,24 @@ def candidates(spec: Spec, *, every: bool = False) -> list[Choice]:
 
 def _simple(spec: Spec) -> tuple[str, ...]:
     """The strategies that ask for whole tables, where there are few enough."""
-    base = ("base",) if _base_cells(spec) <= _SMALL_BASE else ()
-    return (*base, "margins") if len(spec.workload) <= _FEW_TABLES else base
+    base = ("base",) if _base_cells(spec) <= SOUGHT_CELLS else ()
+    return (*base, "margins") if len(spec.workload) <= FEW_TABLES else base
 
 
 def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
     if strategy != "auto":
         return (strategy,)
     if is_wide_workload(spec):
-        return ("search", "margins", *(("base",) if _base_cells(spec) <= _SMALL_BASE else ()))
+        return ("search", "margins", *(("base",) if _base_cells(spec) <= SOUGHT_CELLS else ()))
     best = "residual" if gaussian else "search"
     # The search reckons with variances of 2/ε². Discrete noise has less where ε is large, down to 2·exp(−ε), and then
     # one question with all of the budget may be better than several with a part of it.
-    whole = ("base",) if not gaussian and not spec.public and _base_cells(spec) <= _SMALL_BASE else ()
+    whole = ("base",) if not gaussian and not spec.public and _base_cells(spec) <= SOUGHT_CELLS else ()
     if spec.neighbours == "add-remove" and not spec.public:
         return (best, *whole)
     # The best found for records that are added or removed need not be the best for other neighbours. With facts every
     # table gets noise of its own from `margins`, and forecasts of many such tables take long.
-    others = ("residual",) if spec.public and len(spec.workload) > _FEW_TABLES else ("residual", "margins")
+    others = ("residual",) if spec.public and len(spec.workload) > FEW_TABLES else ("residual", "margins")
     return tuple(dict.fromkeys([best, *others, *whole]))
 
 

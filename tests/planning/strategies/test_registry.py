@@ -9,7 +9,7 @@ from margrave.spec.choices import STRATEGIES
 
 
 def test_every_word_of_a_spec_is_a_strategy():
-    assert {*STRATEGIES} - {"auto"} == {*registered()} - {"search"}
+    assert {*STRATEGIES} - {"auto"} == {*registered()}
 
 
 def test_a_name_is_given_once():

@@ -11,6 +11,15 @@ from itertools import combinations, product
 Block = tuple[int, ...]
 
 PRIMES = (2, 3, 5, 7, 11)
+"""Planes over these have up to 133 points; with more, blocks would be larger than any margin worth counting."""
+MORE_POINTS = 5
+"""All blocks of t points are tried on up to t + 5 points: beyond, there are more of them than a plan can use."""
+
+
+MOST_EMPTY, SPARE_POINTS = 2, 4
+"""A plane may have twice as many points as attributes, and four: with more, its blocks hold few attributes."""
+FEWEST_OF_EIGHT = 6
+"""Designs of eight and of ten points are worth trying from so many attributes on."""
 
 
 def projective_plane(q: int) -> list[Block]:
@@ -65,14 +74,14 @@ def inversive_plane() -> list[Block]:
 
 def designs(strength: int, points: int) -> Iterator[tuple[int, list[Block]]]:
     """(g, blocks) of the given strength with at most about `points` points, few blocks first."""
-    for g in range(strength + 1, min(points, strength + 5) + 1):
+    for g in range(strength + 1, min(points, strength + MORE_POINTS) + 1):
         yield g, list(combinations(range(g), strength))
     if strength == 2:
         for q in PRIMES:
             for g, blocks in ((q * q, affine_plane(q)), (q * q + q + 1, projective_plane(q))):
-                if g <= 2 * points + 4:
+                if g <= MOST_EMPTY * points + SPARE_POINTS:
                     yield g, blocks
-    if strength == 3 and points >= 6:
+    if strength == 3 and points >= FEWEST_OF_EIGHT:
         yield 8, binary_planes()
         yield 10, inversive_plane()
 

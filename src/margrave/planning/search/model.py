@@ -32,6 +32,7 @@ Choice = tuple[Margin, Margin, float]
 Workload = Mapping[Margin, float]
 
 DENSE_ENTRIES = 4_000_000
+"""A matrix of at most so many entries (32 MB) is dense: faster, and no larger than the numbers about it."""
 MANY_MARKS = 1_000_000
 """More entries than this of a matrix of candidates by attributes are not multiplied where a list does as well."""
 FEW_COVERED = 1 / 16

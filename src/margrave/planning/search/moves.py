@@ -16,6 +16,11 @@ from margrave.planning.search.model import Candidate, Goal, Margin, cells_of, cl
 
 MANY_TABLES = 1_000
 MANY_TABLES_CELLS = range(16, 257)
+"""Of more tables than the first, only covers whose margins have so many cells are made: each takes long to make."""
+FIRST_COVER = 4
+"""The cells of the smallest margins that tables are covered with; then twice as many, and so on."""
+TOUCHED = 1e-3
+"""What a table that an attribute does not complete counts for beside one that it does: it decides among equals."""
 
 
 class Candidates:
@@ -157,7 +162,7 @@ def _best_extension(
     if not fits.any():
         return None
     touched = np.where(missing > 0.5, 1 / np.maximum(missing, 1), 0)
-    gains = np.where(touched > 0.99, 1.0, 1e-3 * touched * touched).astype(np.float32)
+    gains = np.where(touched > 0.99, 1.0, TOUCHED * touched * touched).astype(np.float32)
     # A larger domain costs noise in proportion: the gain is per doubling of the block.
     with np.errstate(invalid="ignore"):
         gain = np.where(fits, (gains @ waiting) / target.log_sizes, 0.0)
@@ -177,7 +182,7 @@ def simple_sets(target: Goal, candidates: Candidates) -> list[list[Candidate]]:
     if cells_of(target.sizes, everything) <= candidates.max_cells:
         sets.append([(everything, ())])
     sets.extend(designed(target, tables, candidates))
-    limit = 4
+    limit = FIRST_COVER
     while limit <= min(candidates.max_cells, 2 * cells_of(target.sizes, everything)):
         if len(tables) <= MANY_TABLES or limit in MANY_TABLES_CELLS:
             sets.append(cover(target, tables, limit))

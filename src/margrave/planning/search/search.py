@@ -15,18 +15,45 @@ from typing import Any
 import numpy as np
 
 from margrave.algebra.arrays import Floats
+from margrave.planning.limits import SOUGHT_CELLS
 from margrave.planning.search.model import Candidate, Choice, Goal, Margin
 from margrave.planning.search.moves import Candidates, simple_sets
-from margrave.planning.search.shares import improve, polish, smooth
+from margrave.planning.search.shares import TINY, improve, polish, smooth
 
 WORK_PER_EFFORT = 8e9
-WORK_PER_EXCHANGE = 3e5
-WORK_PER_VARIANT = 3e3
+"""The work allowed at effort 1, in the units of `Walk`."""
+WORK_PER_EXCHANGE, WORK_PER_VARIANT = 3e5, 3e3
+"""What an exchange, and each candidate near another, costs whatever its size: calls in Python."""
+WORK_PER_ENTRY, WORK_PER_LISTED = 5.0, 25
+"""What an entry of the rows costs in a step of the shares, and when rows are made for a new candidate."""
+WORK_PER_MAX_ENTRY, WORK_PER_MAX_TABLE = 10.0, 0.6
+"""The same for each residual, and for each table beside it, where the objective is the worst table."""
 POOL_ENTRIES = 500_000
+"""All closed candidates are held where their rows have at most so many entries (4 MB): then all are offered."""
 SMALL_POOL = 1_500
+"""Else this many of them are."""
 STATE_ENTRIES = 200_000
+"""A set whose rows have more entries is taken as it is: a descent from it would not get far."""
 ELITE = 4
+"""How many of the best plans are disturbed, so that one valley does not hold the search."""
+RESTARTS = 80
+"""The search ends when so many disturbed plans in a row brought nothing."""
 GAIN = 1e-4
+"""What is better by less than this part is not better: shares are not converged more closely while sets change."""
+VANISHED = 1e-4
+"""A share of less than this part of an even share has vanished."""
+NEW_STEPS, MOVE_STEPS, START_STEPS = 30, 12, 40
+"""Steps of the shares for a disturbed set, for a single move (it starts near its end), and for a starting set."""
+RELABEL_HOPE, MOVE_HOPE = 1.02, 1.1
+"""How much worse than the plan at hand a move may be before its shares are improved, to be worth improving them."""
+FREED_SHARES, NEW_SHARES, MOST_SHARE = (0.7, 1.0, 1.4), (0.03, 0.08, 0.2), 0.9
+"""Shares tried for a candidate: as parts of what is freed, or of the whole where nothing is; and the most of it."""
+PROPOSALS, FEW_PROPOSALS, SMALL_ENTRIES = 6, 2, 20_000
+"""How many candidates are improved in a move, and how many where the rows have more entries than the last number."""
+TAKEN_OUT = 3
+"""A disturbance takes out at most so many members."""
+NEW_INSTEAD = 3
+"""One in so many residuals that are left uncovered gets a member of its own although another could grow."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +67,21 @@ class State:
 
 
 class Sequence31:
-    """A fixed sequence of whole numbers (a linear congruence modulo 2^31) for disturbing plans reproducibly."""
+    """A fixed sequence of whole numbers (a linear congruence modulo 2^31) for disturbing plans reproducibly.
+
+    The factor and the step are those of the C standard's example. The last bits of such a sequence repeat soon (the
+    last one every second time), so they are dropped.
+    """
+
+    _FACTOR, _STEP, _DROPPED = 1103515245, 12345, 8
 
     def __init__(self) -> None:
-        self._state = 12345
+        self._state = self._STEP
 
     def below(self, bound: int) -> int:
         """The next number, reduced to 0 .. bound-1."""
-        self._state = (1103515245 * self._state + 12345) % 2**31
-        return (self._state >> 8) % bound
+        self._state = (self._FACTOR * self._state + self._STEP) % 2**31
+        return (self._state >> self._DROPPED) % bound
 
 
 class Walk:
@@ -61,7 +94,11 @@ class Walk:
         self.budget = budget
         self.roles = roles(target)
         width = len(target.closure)
-        self.entry_work = 5.0 if target.objective == "mean" else 10.0 + 0.6 * len(target.workload)
+        self.entry_work = (
+            WORK_PER_ENTRY
+            if target.objective == "mean"
+            else WORK_PER_MAX_ENTRY + WORK_PER_MAX_TABLE * len(target.workload)
+        )
         self.pool = candidates.everything(POOL_ENTRIES // width)
         self.offered = self.pool if self.pool is not None else candidates.small(min(SMALL_POOL, POOL_ENTRIES // width))
         self.offered_rows = target.rows(self.offered)
@@ -71,19 +108,19 @@ class Walk:
         """Whether the work allowed is done."""
         return self.work >= self.budget
 
-    def state(self, members: Sequence[Candidate], shares: Floats | None = None, steps: int = 30) -> State:
+    def state(self, members: Sequence[Candidate], shares: Floats | None = None, steps: int = NEW_STEPS) -> State:
         """A state with shares improved by a few steps."""
         unique = tuple(dict.fromkeys(members))
         if shares is None or len(unique) < len(members):
             shares = np.full(len(unique), 1 / len(unique))
         rows = self.target.rows(unique)
-        self.work += steps * (5 * rows.size + self.entry_work * rows.shape[1])
+        self.work += steps * (WORK_PER_ENTRY * rows.size + self.entry_work * rows.shape[1])
         found, values = improve(self.target, rows[None], shares[None] / shares.sum(), steps)
         return self.trimmed(unique, rows, found[0], float(values[0]))
 
     def trimmed(self, members: Sequence[Candidate], rows: Any, shares: Floats, value: float) -> State:
         """The state without members whose share has vanished, where the rest still covers everything."""
-        keep = shares > 1e-4 / len(shares)
+        keep = shares > VANISHED / len(shares)
         if not keep.all():
             left = shares[keep] / shares[keep].sum()
             without = float(self.target.value(rows[keep].T @ (left * left)))
@@ -137,8 +174,8 @@ class Walk:
             if any(m is None for m in members) or set(members) == set(state.members):
                 continue
             tried = [m for m in members if m is not None]
-            if self.target.value(self.target.rows(tried).T @ state.shares**2) < state.value * 1.02:
-                other = self.state(tried, state.shares, steps=12)
+            if self.target.value(self.target.rows(tried).T @ state.shares**2) < state.value * RELABEL_HOPE:
+                other = self.state(tried, state.shares, steps=MOVE_STEPS)
                 state = other if other.value < state.value * (1 - GAIN) else state
         return state
 
@@ -153,15 +190,17 @@ class Walk:
         width = len(stay) + 1
         stacked = np.zeros((len(sets), width, state.rows.shape[1]))
         shares = np.zeros((len(sets), width))
-        left = state.shares[stay] / max(state.shares[stay].sum(), 1e-300)
+        left = state.shares[stay] / max(state.shares[stay].sum(), TINY)
         for i, (index, share) in enumerate(sets):
             stacked[i, : len(stay)] = state.rows[stay]
             shares[i, : len(stay)] = left * (1 - share)
             if index >= 0:
                 stacked[i, -1] = rows[index]
                 shares[i, -1] = share if stay else 1.0
-        self.work += 12 * (5 * stacked.size + self.entry_work * stacked[:, 0].size) + WORK_PER_EXCHANGE
-        found, values = improve(self.target, stacked, shares, 12)
+        self.work += (
+            MOVE_STEPS * (WORK_PER_ENTRY * stacked.size + self.entry_work * stacked[:, 0].size) + WORK_PER_EXCHANGE
+        )
+        found, values = improve(self.target, stacked, shares, MOVE_STEPS)
         best = int(np.argmin(values))
         if not values[best] < state.value * (1 - GAIN):
             return state
@@ -176,33 +215,33 @@ class Walk:
             return self.offered, self.offered_rows
         gone = [state.members[i] for i in out]
         near = self.candidates.variants(gone[0]) if len(out) == 1 else self.candidates.unions(gone[0], gone[1])
-        self.work += len(near) * (WORK_PER_VARIANT + 25 * state.rows.shape[1])
+        self.work += len(near) * (WORK_PER_VARIANT + WORK_PER_LISTED * state.rows.shape[1])
         return near, self.target.rows(near) if near else np.zeros((0, state.rows.shape[1]))
 
     def screen(self, state: State, stay: list[int], rows: Floats) -> Iterator[tuple[int, float]]:
         """The most promising (row, share) when the others keep their proportions."""
         freed = 1 - state.shares[stay].sum() if len(stay) < len(state.members) else 0.0
-        grid = np.array([0.7, 1.0, 1.4]) * freed if freed else np.array([0.03, 0.08, 0.2])
-        left = state.shares[stay] / max(state.shares[stay].sum(), 1e-300)
+        grid = np.array(FREED_SHARES) * freed if freed else np.array(NEW_SHARES)
+        left = state.shares[stay] / max(state.shares[stay].sum(), TINY)
         rest = state.rows[stay].T @ (left * left)
         # Only candidates that cover everything left uncovered can help.
         able = np.flatnonzero((rows[:, rest <= 0] > 0).all(axis=1))
         best = np.full(len(able), np.inf)
         share = np.zeros(len(able))
-        for t in np.minimum(grid, 0.9):
+        for t in np.minimum(grid, MOST_SHARE):
             self.work += rows.shape[1] * len(able) * self.entry_work
             values = self.target.value((1 - t) ** 2 * rest + t * t * rows[able])
             share = np.where(values < best, t, share)
             best = np.minimum(values, best)
-        keep = 6 if state.rows.size <= 20_000 else 2
+        keep = PROPOSALS if state.rows.size <= SMALL_ENTRIES else FEW_PROPOSALS
         for i in np.argsort(best, kind="stable")[:keep]:
-            if best[i] < 1.1 * state.value:
+            if best[i] < MOVE_HOPE * state.value:
                 yield int(able[i]), float(share[i])
 
     def disturb(self, state: State, numbers: Sequence31) -> State:
         """A copy with one to three members taken out; what they alone covered goes to other members or new ones."""
         members = list(state.members)
-        for _ in range(1 + numbers.below(3)):
+        for _ in range(1 + numbers.below(TAKEN_OUT)):
             if len(members) > 1:
                 members.pop(numbers.below(len(members)))
         while True:
@@ -215,7 +254,7 @@ class Walk:
             if which < len(members):
                 s, b = members[which]
                 grown = self.candidates.closed({*s, *margin}, set(b) & set(margin))
-            if grown is None or numbers.below(3) == 0:
+            if grown is None or numbers.below(NEW_INSTEAD) == 0:
                 members.append((margin, ()))
             else:
                 members[which] = grown
@@ -236,7 +275,7 @@ def search_laplace(
     objective: str = "mean",
     *,
     effort: float = 1.0,
-    max_cells: int = 2**20,
+    max_cells: int = SOUGHT_CELLS,
     known: Sequence[Margin] = (),
 ) -> list[Choice]:
     """A plan of (margin, contrast attributes, share), shares summing to 1, that covers the closure of the workload.
@@ -259,11 +298,11 @@ def search_laplace(
 def rated(target: Goal, members: Sequence[Candidate]) -> State:
     """A starting set with converged shares."""
     rows = target.matrix(members)
-    shares = smooth(target, rows, np.full(len(members), 1 / len(members)), 40)
+    shares = smooth(target, rows, np.full(len(members), 1 / len(members)), START_STEPS)
     return State(tuple(members), rows, shares, float(target.value(rows.T @ (shares * shares))))
 
 
-def explore(walk: Walk, starts: Sequence[State], restarts: int = 80) -> State:
+def explore(walk: Walk, starts: Sequence[State], restarts: int = RESTARTS) -> State:
     """Descend from the starts, best first, then from disturbed copies of the best plans until nothing new comes."""
     width = len(walk.target.closure)
     elite = [starts[0]]

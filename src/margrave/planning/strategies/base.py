@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from margrave.algebra.query import Query
 from margrave.errors import RefusedError
+from margrave.planning.limits import QUERY_CELLS
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.registry import NamedStrategy, register
-
-MOST_CELLS = 1 << 24
-"""No single query may have more outputs than this."""
 
 
 def base(problem: Demand) -> Shares:
@@ -16,9 +14,9 @@ def base(problem: Demand) -> Shares:
     used = {name for margin in problem.wanted for name in margin}
     margin = problem.domain.margin(used)
     cells = problem.domain.cells(margin)
-    if cells > MOST_CELLS:
+    if cells > QUERY_CELLS:
         raise RefusedError(
-            f"the base table has {cells:.3g} cells, more than {MOST_CELLS}: choose another strategy, such as 'auto'"
+            f"the base table has {cells:.3g} cells, more than {QUERY_CELLS}: choose another strategy, such as 'auto'"
         )
     return {Query(margin): 1.0}
 

@@ -1,6 +1,7 @@
 """Neighbouring data sets of a plan, and what one step costs: every neighbour is tried, one by one, where there are few.
 
-This is a route of its own: nothing of how a plan prices itself is used but the answers to queries and the noise.
+This is a route of its own: nothing of how a plan prices itself is used but the answers to queries and the noise. So the
+matrix of the known counts is built here, record by record, and shares no code with any other.
 """
 
 from __future__ import annotations
