@@ -92,12 +92,19 @@ def digests(published=False):
     return found
 
 
+UNSTEADY = "journey", True, "auto"
+"""Here two fits are so near to each other that sums in another order, by more or fewer threads, round a cell
+differently."""
+
+
 def table_cases():
     """The name, budget and settings of [release] of every case of published whole tables."""
     for name in NAMES:
         methods = (*METHODS, "records") if name in QUICK_RECORDS else METHODS
         for budget in BUDGETS[::2]:
-            yield from ((name, budget, {"nonnegative": method}) for method in methods)
+            for method in methods:
+                if (name, "rho" in budget, method) != UNSTEADY:
+                    yield name, budget, {"nonnegative": method}
         budget, rounded = BUDGETS[0], {"nonnegative": "least-squares", "rounding": "nearest"}
         yield name, budget, rounded
         yield name, budget, {"strategy": "base"}
