@@ -1,11 +1,13 @@
 """Whole sessions of two owners: from offer to bundle, resent, repeated, late, lost, and in both stores."""
 
+import os
 import shutil
 from dataclasses import replace
 
 import pytest
 
 from margrave.errors import DataError, RefusedError, UsageError
+from margrave.join.folder import SECRET, SessionFolder
 from margrave.join.messages import digest_of, parse
 from margrave.join.side import Side
 from margrave.ledger import verify
@@ -313,3 +315,11 @@ def test_a_session_that_was_killed_before_it_was_charged_is_not_charged_by_its_e
     with pytest.raises(UsageError, match="has sent no offer yet"):
         hospital.finish(answered)
     assert hospital.spent() == before
+
+
+def test_secrets_are_readable_by_their_owner_alone_whatever_lay_there_before(tmp_path):
+    for name in (SECRET, f"{SECRET}.{os.getpid()}.new"):
+        (tmp_path / name).write_bytes(b"{}")
+        (tmp_path / name).chmod(0o644)
+    SessionFolder.at(tmp_path).settle(SECRET, {"mask": "00"})
+    assert (tmp_path / SECRET).stat().st_mode & 0o777 == 0o600

@@ -132,7 +132,8 @@ def _write(path: Path, content: bytes) -> None:
     """As a whole or not at all."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
