@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from random import Random as Generator
 from threading import Timer
@@ -104,3 +105,31 @@ def test_killed_at_any_moment_it_leaves_no_answer_without_its_charge(place, tmp_
         assert 1 - allowances(ledger, "ann", "clinic@1")[0].left == pytest.approx(float(6 * cost))
         verify(ledger)
     assert faults and faults + answered == 6
+
+
+def test_what_an_interrupted_question_was_answered_is_never_given_to_another(place, monkeypatch):
+    """Otherwise an interrupted question could be drawn many times, and each draw read for the price of a cheap one."""
+    everybody, nobody = question(epsilon=Fraction(1000)), question("people where age > 5 count", Fraction(1000))
+    with Answerer(place) as answers:
+        assert answers.numbers(nobody) == (0,) != answers.numbers(everybody)
+        for _ in range(3):
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(answers, "_line", _interrupted)
+                answers.numbers(everybody)
+            assert answers.numbers(nobody) == (0,)
+        answers.close()
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(answers, "_line", _interrupted)
+            answers.check()
+        assert answers.numbers(everybody) != (0,) == answers.numbers(nobody)
+
+
+def _interrupted(seconds):
+    raise KeyboardInterrupt
+
+
+def test_two_threads_get_their_own_answers(place):
+    everybody, nobody = question(epsilon=Fraction(1000)), question("people where age > 5 count", Fraction(1000))
+    with Answerer(place) as answers, ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(answers.numbers, [everybody, nobody] * 10))
+    assert set(found[1::2]) == {(0,)} and len(set(found[::2])) == 1 and found[0] != (0,)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from select import select
+from threading import RLock
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +36,8 @@ class Answerer:
     def __init__(self, place: str | Path) -> None:
         self.place = Path(place)
         self._process: subprocess.Popen[bytes] | None = None
+        self._waiting = False
+        self._one = RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -49,9 +52,15 @@ class Answerer:
 
     def check(self) -> None:
         """Start the worker, before anything is reserved: a store that cannot be opened costs nothing."""
-        if self._process is not None and self._process.poll() is None:
+        with self._one:
+            self._start()
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None and not self._waiting:
             return
+        # Whoever asked before may have been interrupted: what the worker still says would answer another question.
         self.close()
+        self._waiting = True
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "margrave.measure.questions.worker", str(self.place)],
             stdin=subprocess.PIPE,
@@ -63,11 +72,13 @@ class Answerer:
             raise DataError(
                 f"the store in {self.place} cannot be opened: is it there, is DuckDB installed, may you read it?"
             )
+        self._waiting = False
 
     def numbers(self, question: PricedQuestion) -> tuple[int, ...]:
         """The noisy whole numbers that answer a question."""
         started, seconds = monotonic(), question.work.seconds
-        reply = self._asked(question, GUARD * seconds)
+        with self._one:
+            reply = self._asked(question, GUARD * seconds)
         _wait(started, seconds)
         if "numbers" not in reply:
             raise FaultError(FAULT)
@@ -77,6 +88,7 @@ class Answerer:
         try:
             self.check()
             assert self._process is not None and self._process.stdin is not None
+            self._waiting = True
             self._process.stdin.write(canonical(question.asked_json()).encode() + b"\n")
             self._process.stdin.flush()
         except (OSError, DataError):
@@ -87,6 +99,7 @@ class Answerer:
             # It is late or gone: whatever it may still say is about a question that was given up.
             self.close()
             return {}
+        self._waiting = False
         return reply
 
     def _line(self, seconds: float) -> dict[str, Any]:
