@@ -27,5 +27,5 @@ def test_every_room_has_its_tests():
 
 
 def test_the_tests_of_commands_are_named_by_their_files():
-    files = {path.stem.removeprefix("test_") for path in (TESTS / "cli").glob("test_*.py")}
-    assert files <= {path.stem for path in (SOURCE / "cli").glob("*.py")}
+    files = {path.stem.removeprefix("test_") for path in (TESTS / "cli").rglob("test_*.py")}
+    assert files <= {path.stem for path in (SOURCE / "cli").rglob("*.py")}

@@ -12,25 +12,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from margrave import __version__
-from margrave.cli import (
-    attack,
-    audit,
-    bundles,
-    commands,
-    demo,
-    evaluate,
-    graphs,
-    inference,
-    join,
-    keys,
-    ledger,
-    local,
-    plans,
-    questions,
-    risk,
-    study,
-)
+from margrave.cli import bundles, commands, demo, inference, keys, ledger, plans
+from margrave.cli.studies import attack, audit, evaluate, risk, study
 from margrave.cli.terminal import complain
+from margrave.cli.ways import graphs, join, local, questions
 from margrave.errors import MargraveError
 
 _INTERRUPTED = 130

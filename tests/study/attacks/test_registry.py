@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import margrave as mg
 from margrave.cli.app import app
-from margrave.cli.attack import app as commands
+from margrave.cli.studies.attack import app as commands
 from margrave.errors import RefusedError, UsageError
 from margrave.study.attacks.figures import png
 from margrave.study.attacks.registry import ATTACKS, attack
@@ -76,7 +76,9 @@ def test_without_matplotlib_there_is_still_the_table(tmp_path, monkeypatch):
 
 
 def test_pictures_of_all_go_to_a_new_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("margrave.cli.attack._run", lambda name, *rest: (tmp_path / "all" / name).write_text(""))
+    monkeypatch.setattr(
+        "margrave.cli.studies.attack._run", lambda name, *rest: (tmp_path / "all" / name).write_text("")
+    )
     assert run("all", "--out", tmp_path / "all").exit_code == 0
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == sorted(ATTACKS)
     assert isinstance(run("all", "--out", tmp_path / "all").exception, UsageError)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from margrave.errors import UsageError, suggest
+from margrave.study.attacks.anonymity.curse import curse
+from margrave.study.attacks.anonymity.linkage import linkage
 from margrave.study.attacks.averaging import averaging_attack
-from margrave.study.attacks.blocks import reconstruction_tables
 from margrave.study.attacks.classical import classical
 from margrave.study.attacks.composition import composition
-from margrave.study.attacks.counts import reconstruction
-from margrave.study.attacks.curse import curse
 from margrave.study.attacks.differencing import differencing
-from margrave.study.attacks.linkage import linkage
-from margrave.study.attacks.margins import reconstruction_margins
 from margrave.study.attacks.membership import membership
+from margrave.study.attacks.reconstruction.blocks import reconstruction_tables
+from margrave.study.attacks.reconstruction.counts import reconstruction
+from margrave.study.attacks.reconstruction.margins import reconstruction_margins
 from margrave.study.attacks.result import Attack
 from margrave.study.attacks.terms import Terms
 

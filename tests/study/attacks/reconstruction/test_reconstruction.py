@@ -7,8 +7,8 @@ import pytest
 
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.study.attacks.blocks import incidence, overlap, reconstruction_tables, solve, tables_up_to
-from margrave.study.attacks.counts import (
+from margrave.study.attacks.reconstruction.blocks import incidence, overlap, reconstruction_tables, solve, tables_up_to
+from margrave.study.attacks.reconstruction.counts import (
     NOISES,
     PEOPLE,
     by_least_squares,
@@ -19,7 +19,7 @@ from margrave.study.attacks.counts import (
     reconstruction,
     told,
 )
-from margrave.study.attacks.margins import as_subject, published, reconstruction_margins
+from margrave.study.attacks.reconstruction.margins import as_subject, published, reconstruction_margins
 from margrave.study.attacks.subjects import bundled
 from margrave.study.attacks.terms import Terms
 from tests.shapes import domain_of

@@ -19,7 +19,7 @@ from margrave.errors import RefusedError
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import guessed
-from margrave.study.attacks.mondrian import Anonymised, mondrian
+from margrave.study.attacks.anonymity.mondrian import Anonymised, mondrian
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, drawn, shuffled, uniform
 from margrave.study.attacks.terms import Terms

@@ -11,9 +11,9 @@ from margrave.budget.units import PureDP
 from margrave.errors import UsageError
 from margrave.noise import Generator
 from margrave.planning.promise.advantage import guessed
-from margrave.study.attacks.curse import K, curse, equal_epsilon, lost
-from margrave.study.attacks.linkage import intersected, linkage, named, present_in, town
-from margrave.study.attacks.mondrian import mondrian, spread_evenly
+from margrave.study.attacks.anonymity.curse import K, curse, equal_epsilon, lost
+from margrave.study.attacks.anonymity.linkage import intersected, linkage, named, present_in, town
+from margrave.study.attacks.anonymity.mondrian import mondrian, spread_evenly
 from margrave.study.attacks.subjects import bundled
 from margrave.study.attacks.terms import Terms
 
