@@ -7,8 +7,9 @@ import re
 import stat
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO, FileIO
@@ -107,10 +108,11 @@ def safe_name(name: str) -> bool:
     return len(name) <= 200 and _NAME.fullmatch(name) is not None
 
 
-@dataclass(frozen=True)
-class _Folder:
-    path: Path
-    names: frozenset[str]
+class _Readable(ABC):
+    """Files that are read no further than they may be, wherever they are opened."""
+
+    @abstractmethod
+    def _opened(self, name: str) -> AbstractContextManager[IO[bytes]]: ...
 
     def read(self, name: str, most: int) -> bytes:
         with self._opened(name) as handle:
@@ -119,6 +121,12 @@ class _Folder:
     def digest(self, name: str, most: int) -> tuple[int, str]:
         with self._opened(name) as handle:
             return _digest(handle, name, most)
+
+
+@dataclass(frozen=True)
+class _Folder(_Readable):
+    path: Path
+    names: frozenset[str]
 
     def packed(self, name: str) -> int:
         return (self.path / name).stat().st_size
@@ -134,18 +142,10 @@ class _Folder:
 
 
 @dataclass(frozen=True)
-class _Archive:
+class _Archive(_Readable):
     archive: zipfile.ZipFile
     names: frozenset[str]
     source: Path | Content
-
-    def read(self, name: str, most: int) -> bytes:
-        with self._opened(name) as handle:
-            return _bounded(handle.read(most + 1), name, most)
-
-    def digest(self, name: str, most: int) -> tuple[int, str]:
-        with self._opened(name) as handle:
-            return _digest(handle, name, most)
 
     def packed(self, name: str) -> int:
         return self.archive.getinfo(name).compress_size
