@@ -154,3 +154,12 @@ def test_which_rows_are_kept_depends_on_no_order_and_on_nobody_else(tmp_path, mo
     fewer["ward"] = whole["ward"][6:]
     without = kept(opened(tmp_path, visits=fewer, name="without"))
     assert without.items() < first.items() and len(without) == 39
+
+
+def test_a_unit_of_a_single_table_is_one_however_many_rows_it_has(tmp_path):
+    spec = DataSpec.load('unit = "id"\n[tables.visits]\nmax_records = 2\n[tables.visits.columns]\nward = ["a", "b"]\n')
+    rows = {"id": ["1", "1", "1", "1", "2", "2", "3"], "ward": ["a", "a", "b", "b", "a", "b", "a"]}
+    open_data(spec, {"visits": pa.table(rows)}, tmp_path / "store")
+    engine = Engine(tmp_path / "store")
+    assert sorted(Counter(row[0] for row in stored(engine, 0)).values()) == [1, 2, 2]
+    assert len(engine._connection.execute("SELECT * FROM units").fetchall()) == 3

@@ -139,10 +139,10 @@ def _finish(connection: Any, spec: DataSpec, store: Path) -> None:
     """The tables of the store from what was staged: units numbered and salted, rows beyond the bound left out."""
     key = os.urandom(32).hex()
     connection.execute(f"ATTACH '{_quoted(store)}' AS store")
-    every = " UNION ".join(f"SELECT id FROM stage{number}" for number in range(len(spec.tables)))
+    every = " UNION ALL ".join(f"SELECT id FROM stage{number}" for number in range(len(spec.tables)))
     connection.execute(
         f"CREATE TABLE named AS SELECT id, CAST(row_number() OVER () AS INTEGER) AS u, "
-        f"hash(sha256('{key}' || lower(hex(id)))) AS s FROM ({every})"
+        f"hash(sha256('{key}' || lower(hex(id)))) AS s FROM (SELECT DISTINCT id FROM ({every}))"
     )
     connection.execute("CREATE TABLE store.units AS SELECT u, s FROM named")
     for number, table in enumerate(spec.tables):
