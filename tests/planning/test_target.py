@@ -57,6 +57,7 @@ def worst(plan, half_width):
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("half_width", "stated"), [(1, Fraction("1.7656")), (2, Fraction("1.1371")), (5, Fraction("0.5383"))]
 )
@@ -92,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "lines", "privacy"), CASES)
 @pytest.mark.parametrize("half_width", [2.0, 5.0])
 def test_a_target_is_reached_and_one_step_less_does_not_reach_it(sizes, lines, privacy, half_width):

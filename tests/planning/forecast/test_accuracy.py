@@ -31,6 +31,7 @@ def releases(plan, runs, seed):
         yield Release(plan, Measured(tuple(answers), exact, private=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(Fraction(1, 2)), ZCDP(Fraction(1, 10))], ids=str)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("sizes", "tables"), CASES, ids=str)
@@ -79,6 +80,7 @@ def test_without_noise_every_strategy_returns_the_truth(strategy):
     np.testing.assert_allclose(out.unbiased(("b", "c")), truth.sum(axis=0), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_linear_functions_have_the_stated_error():
     spec = spec_of((2, 3), ["ab"], strategy="margins")
     plan = make_plan(spec)

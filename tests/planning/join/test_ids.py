@@ -36,6 +36,7 @@ def test_case_and_compatibility_are_kept_where_that_is_agreed(one, other):
     assert KEPT.normal("e\u0301") == KEPT.normal("é")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_normal_text_is_its_own_normal_form(text):
     assert TEXT.normal(TEXT.normal(text)) == TEXT.normal(text)

@@ -118,6 +118,7 @@ DRAWN += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("single", [True, False], ids=["one by one", "together"])
 @pytest.mark.parametrize("one", DRAWN, ids=lambda one: f"{one.name}{one.shape}")
 def test_draws_have_the_exact_chances_and_no_others(one, single):

@@ -44,6 +44,7 @@ def test_the_shares_are_optimal_where_questions_tell_about_several_residuals():
         assert (weights / (other @ precisions)).sum() >= value * (1 - 1e-4)
 
 
+@pytest.mark.slow
 def test_all_pairs_of_sixteen_questions_are_planned_better_than_by_residuals_or_pairs_alone():
     spec = local_spec(*[2] * 16)
     best = risk(spec, make_local_plan(spec).questions)

@@ -35,6 +35,7 @@ def worst(cost, steps):
     return p, q
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("cost", COSTS, ids=str)
 def test_no_test_of_real_noise_passes_the_bounds(cost, steps):

@@ -83,6 +83,7 @@ def test_attributes_of_public_facts_are_held_and_counted_as_such():
     assert used_domain(told).names == ("a", "b", "c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "fourier", "base"])
 @pytest.mark.parametrize(
     "settings",

@@ -124,6 +124,7 @@ def true_move(question, names, others, units):
     return max(l1 for l1, _ in found), max(l2 for _, l2 in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_neighbour_moves_an_answer_further_than_is_stated(name, neighbours):
@@ -137,6 +138,7 @@ def test_no_neighbour_moves_an_answer_further_than_is_stated(name, neighbours):
             assert (l1, l2) == (stated.l1, stated.l2_squared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_no_unit_moves_the_answer_to_a_random_question_further_than_is_stated(neighbours):
     spec = data_spec(neighbours)
