@@ -26,6 +26,7 @@ from margrave.measure.owners import read_members
 from margrave.measure.profile import profile
 from margrave.measure.questions.asking import Answerer
 from margrave.measure.questions.opening import open_data as write_store
+from margrave.measure.questions.rehearsal import Rehearsal
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
@@ -174,6 +175,11 @@ def open_data(
 def answerer(place: str | Path) -> Answerer:
     """What answers questions about a store, in a process of its own; it is started when first needed."""
     return Answerer(place)
+
+
+def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:
+    """Questions about rows that were made up, for audits: uncharged, and gone afterwards."""
+    return Rehearsal(spec, data)
 
 
 def ask(question: PricedQuestion, answers: Answerer, *, ledger: Ledger, dataset: str, account: str) -> AnswerTable:

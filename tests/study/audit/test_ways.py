@@ -103,7 +103,7 @@ def test_a_reach_that_is_too_short_is_seen():
 
 
 def test_a_spec_is_audited_by_its_way(tmp_path):
-    assert set(WAYS) == {"release", "graph", "local", "join"}
+    assert set(WAYS) == {"release", "graph", "local", "join", "question"}
     path = tmp_path / "survey.toml"
     path.write_text(SURVEY)
     assert audit(str(path), QUICK).what == "a local collection"

@@ -7,4 +7,5 @@ store     where it is, and by which declaration it was made
 engine    exact numbers from a store, and the noisy ones that leave
 worker    the process of its own that the engine runs in
 asking    how the worker is started, asked and guarded
+rehearsal questions about made-up rows, for audits
 """

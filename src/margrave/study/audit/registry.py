@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from margrave.errors import UsageError
-from margrave.planning.asked import Asked
-from margrave.planning.ways.registry import planned
+from margrave.planning.ways.registry import load_spec, planned
 from margrave.study.audit.bugs import BUGS, Caught, catch
 from margrave.study.audit.collections import audit_join, audit_local
 from margrave.study.audit.exact import audit_mechanisms
 from margrave.study.audit.files import audit_bundle, audit_ledger
 from margrave.study.audit.findings import Audit, Effort
 from margrave.study.audit.graphs import audit_graph
+from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.releases import audit_plan
 
 
@@ -51,7 +51,7 @@ KINDS: tuple[Auditor, ...] = (
         "spec",
         "a spec, of whichever way of asking: its price, and made-up neighbours",
         lambda what: what.lower().endswith(".toml"),
-        lambda what, effort: _audit_asked(planned(Path(what)), effort),
+        lambda what, effort: _audit_spec(load_spec(Path(what)), effort),
     ),
     Auditor("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
     Auditor("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
@@ -59,19 +59,24 @@ KINDS: tuple[Auditor, ...] = (
 """In the order in which they are asked whether something is theirs."""
 
 
+def _of_plan(run: Callable[[Any, Effort], Audit]) -> Callable[[Any, Effort], Audit]:
+    return lambda spec, effort: run(planned(spec), effort)
+
+
 WAYS: dict[str, Callable[[Any, Effort], Audit]] = {
-    "release": audit_plan,
-    "graph": audit_graph,
-    "local": audit_local,
-    "join": audit_join,
+    "release": _of_plan(audit_plan),
+    "graph": _of_plan(audit_graph),
+    "local": _of_plan(audit_local),
+    "join": _of_plan(audit_join),
+    "question": audit_questions,
 }
-"""How what is asked is audited, by the way of asking."""
+"""How what a spec declares is audited, by the way of asking."""
 
 
-def _audit_asked(asked: Asked, effort: Effort) -> Audit:
-    if asked.way not in WAYS:
-        raise UsageError(f"there is no audit of a {asked.way} yet; there are those of a {', a '.join(WAYS)}")
-    return WAYS[asked.way](asked, effort)
+def _audit_spec(spec: Any, effort: Effort) -> Audit:
+    if spec.way not in WAYS:
+        raise UsageError(f"there is no audit of a {spec.way} yet; there are those of a {', a '.join(WAYS)}")
+    return WAYS[spec.way](spec, effort)
 
 
 def audit(what: str, effort: Effort) -> Audit:
