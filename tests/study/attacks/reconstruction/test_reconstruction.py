@@ -7,7 +7,14 @@ import pytest
 
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.study.attacks.reconstruction.blocks import incidence, overlap, reconstruction_tables, solve, tables_up_to
+from margrave.study.attacks.reconstruction.blocks import (
+    SMALL,
+    incidence,
+    overlap,
+    reconstruction_tables,
+    solve,
+    tables_up_to,
+)
 from margrave.study.attacks.reconstruction.counts import (
     NOISES,
     PEOPLE,
@@ -20,7 +27,7 @@ from margrave.study.attacks.reconstruction.counts import (
     told,
 )
 from margrave.study.attacks.reconstruction.margins import as_subject, published, reconstruction_margins
-from margrave.study.attacks.subjects import bundled
+from margrave.study.attacks.subjects import bundled, shuffled
 from margrave.study.attacks.terms import Terms
 from tests.shapes import domain_of
 
@@ -100,14 +107,31 @@ def blocks():
 
 
 def test_every_record_of_a_block_is_recovered_from_exact_tables(blocks):
-    assert blocks.rows[-1].exact == 1.0 and blocks.more[0].rows[-1][-1] == "2 of 2"
-    assert blocks.rows[2].exact > 0.85
+    assert blocks.rows[-1].label == "up to 3-way" and blocks.rows[-1].exact == 1.0
+    assert blocks.more[0].rows[-1][-1] == "2 of 2"
+
+
+def test_with_eight_attributes_it_takes_tables_of_four(blocks):
+    three, four = blocks.more[1].rows
+    assert float(three[1].removesuffix(" %")) > 85 and four[1:] == ("100 %", "2 of 2")
+
+
+def test_in_nearly_every_block_three_attributes_in_a_table_are_enough():
+    whole, generator = bundled("rochdale").only(SMALL), Generator.seeded("many blocks")
+    matrix = incidence(whole.domain, tables_up_to(whole.domain, 3))
+    alone = 0
+    for _ in range(40):
+        truth = whole.take(shuffled(generator, len(whole))[:100]).table().ravel()
+        found = solve(matrix, matrix @ truth.astype(float), np.full(len(truth), 1 / len(truth)))
+        alone += found.unique is True
+        assert not found.unique or found.counts.tolist() == truth.tolist()
+    assert alone >= 38
 
 
 def test_and_no_more_than_chance_from_margraves(blocks):
     by_chance = float(blocks.measure.split("; ")[1].split(" %")[0]) / 100
     assert all(row.margrave <= by_chance <= row.bound for row in blocks.rows)
-    assert blocks.rows[-1].wrong > 0.95
+    assert blocks.rows[-1].wrong > 0.85
 
 
 def test_an_overlap_counts_records_that_are_in_both():

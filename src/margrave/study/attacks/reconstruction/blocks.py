@@ -30,7 +30,9 @@ from margrave.study.attacks.subjects import Subject, bundled, shuffled
 from margrave.study.attacks.terms import Terms
 
 BLOCK = 100
-WAYS = (1, 2, 3, 4)
+MOST_WAYS = 4
+SMALL = ("wife_active", "husband_unemployed", "young_child", "asian", "other_worker")
+"""Five rare and telling attributes of Rochdale's eight."""
 COLUMNS = ("exact tables", "each table at ε, summed by nobody", "Margrave: ε for all")
 SECRET = "wife_active"
 _MOST_CELLS = 4096
@@ -121,7 +123,7 @@ def secrets_told(truth: Integers, guess: Floats, likely: Floats, axis: int) -> f
 
 def reconstruction_tables(terms: Terms) -> Attack:
     """The attack on blocks of 100 people, by the number of attributes in a table."""
-    whole = terms.subject or bundled("rochdale")
+    whole = terms.subject or bundled("rochdale").only(SMALL)
     if whole.domain.cells() > _MOST_CELLS or len(whole) < 2 * BLOCK:
         raise RefusedError(f"this attack needs at most {_MOST_CELLS} cells and at least {2 * BLOCK} records")
     secret = SECRET if SECRET in whole.domain.names else whole.domain.names[-1]
@@ -130,7 +132,7 @@ def reconstruction_tables(terms: Terms) -> Attack:
     chance, by_chance, bound = (float(np.mean([one[at] for one in (b.fixed for b in blocks)])) for at in range(3))
     most = min(1.0, by_chance + advantage(PureDP(terms.epsilon), 2))
     rows, sheet = [], []
-    for at, ways in enumerate(WAYS):
+    for at, ways in enumerate(_ways(whole.domain)):
         records, told = (
             [float(np.mean([getattr(block, kind)[at][column] for block in blocks])) for column in range(3)]
             for kind in ("records", "told")
@@ -138,6 +140,8 @@ def reconstruction_tables(terms: Terms) -> Attack:
         alone = sum(block.unique[at] is True for block in blocks)
         rows.append(Row.of(f"up to {ways}-way", records, most))
         sheet.append((f"up to {ways}-way", *(f"{100 * share:.0f} %" for share in told), f"{alone} of {len(blocks)}"))
+    every = [float(ways) for ways in _ways(whole.domain)]
+    wider = () if terms.subject else (_wider(terms),)
     title = f"Whose '{secret}' is told, by who knows the rest; {percent(chance)} by chance, {percent(bound)} at most"
     return Attack(
         name="reconstruction-tables",
@@ -147,10 +151,38 @@ def reconstruction_tables(terms: Terms) -> Attack:
         columns=COLUMNS,
         rows=tuple(rows),
         paragraph=_paragraph(rows, sheet, by_chance),
-        panels=(rows_panel(rows, "attributes in a table", "records recovered", [float(w) for w in WAYS], COLUMNS),),
-        more=(Sheet(title, ("tables", *COLUMNS, "only one solution"), tuple(sheet)),),
+        panels=(rows_panel(rows, "attributes in a table", "records recovered", every, COLUMNS),),
+        more=(Sheet(title, ("tables", *COLUMNS, "only one solution"), tuple(sheet)), *wider),
         confidential=whole.confidential,
     )
+
+
+def _ways(domain: Domain) -> range:
+    """So many attributes in a table; with five there are tables of up to three, with more of up to four."""
+    return range(1, min(MOST_WAYS, max(1, len(domain) - 2)) + 1)
+
+
+def _wider(terms: Terms) -> Sheet:
+    """The same from exact tables of all eight attributes."""
+    whole, rows = bundled("rochdale"), []
+    generator = Generator.seeded(f"{terms.seed} wider blocks")
+    orders = [shuffled(generator, len(whole)) for _ in range(terms.times(3))]
+    for ways in (MOST_WAYS - 1, MOST_WAYS):
+        found, alone = [], 0
+        for order in orders:
+            block, likely = whole.take(order[:BLOCK]), _likely(whole.take(order[BLOCK:]))
+            counts, only = _exact(block, block.table(), likely, ways)
+            found.append(overlap(block.table(), counts))
+            alone += only is True
+        rows.append((f"up to {ways}-way", percent(float(np.mean(found))), f"{alone} of {len(orders)}"))
+    title = "Blocks with all eight attributes, from exact tables"
+    return Sheet(title, ("tables", "records recovered", "only one solution"), tuple(rows))
+
+
+def _likely(rest: Subject) -> Floats:
+    """How likely each record is, by the rest of the population."""
+    likely = (rest.table().astype(float) + _LEAST).ravel()
+    return np.asarray(likely / likely.sum())
 
 
 @dataclass(frozen=True)
@@ -170,10 +202,9 @@ def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run:
     order = shuffled(generator, len(whole))
     block, rest = whole.take(order[:BLOCK]), whole.take(order[BLOCK:])
     truth, axis = block.table(), block.domain.position(secret)
-    likely = (rest.table().astype(float) + _LEAST).ravel()
-    likely /= likely.sum()
+    likely = _likely(rest)
     told, records, unique = [], [], []
-    for ways in WAYS:
+    for ways in _ways(block.domain):
         exact, only = _exact(block, truth, likely, ways)
         guesses = [exact, _wrong(block, truth, ways, terms.epsilon, generator)]
         guesses.append(margrave_table(block, ways, terms.epsilon, f"{terms.seed} block {run} {ways}"))
@@ -209,11 +240,10 @@ def margrave_table(block: Subject, ways: int, epsilon: Fraction, seed: str) -> F
 
 
 def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], by_chance: float) -> str:
-    last, before = rows[-1], rows[-2]
+    last = rows[-1]
     return (
-        f"The exact tables of {WAYS[-1]} attributes leave one possible full table in {sheet[-1][-1]} blocks, and "
-        f"{percent(last.exact)} of the records are recovered, names or not; tables of {WAYS[-2]} attributes give "
-        f"{percent(before.exact)}. Noise for ε in each table, with nobody adding up, gives {percent(last.wrong)}. "
-        f"From Margrave's tables it is {percent(last.margrave)}, less than the {percent(by_chance)} that come out by "
-        f"guessing from the rest of the population: about {BLOCK} people alone, at this ε, hardly anything is said."
+        f"The exact tables of {len(rows)} attributes leave one possible full table in {sheet[-1][-1]} blocks, and "
+        f"{percent(last.exact)} of the records are recovered, names or not. Noise for ε in each table, with nobody "
+        f"adding up, gives {percent(last.wrong)}. From Margrave's tables it is {percent(last.margrave)}; "
+        f"{percent(by_chance)} come out by guessing from the rest of the population."
     )
