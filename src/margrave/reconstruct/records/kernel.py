@@ -15,6 +15,7 @@ from margrave.reconstruct.records.layout import LoopTables
 from margrave.reconstruct.records.zeros import Zeros
 
 State = NDArray[np.uint64]
+Places = NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FACTORS = 16
@@ -115,6 +116,45 @@ def _forbid(score: Floats, row: Codes, variable: int, size: int, zeros: Zeros) -
 
 
 @compiled
+def _score(
+    score: Floats, place: Places, row: Codes, variable: int, layout: LoopTables, slope: Floats, curve: Floats
+) -> float:
+    """How much the misfit would grow by each code of a variable, into ``score``, and where its cells begin, into
+    ``place``. Returns what the record's own code has too much, because the record is in the cells already."""
+    size, now, start = layout.sizes[variable], int(row[variable]), layout.first[variable]
+    score[:size] = 0.0
+    left_out = 0.0
+    for entry in range(start, layout.first[variable + 1]):
+        cell = layout.where[entry]
+        for slot in range(layout.others[entry]):
+            cell += layout.step[layout.other_begin[entry, slot] + row[layout.other[entry, slot]]]
+        place[entry - start] = cell
+        stride = layout.stride[entry]
+        if stride:
+            left_out += curve[entry]
+            for code in range(size):
+                score[code] += slope[cell]
+                cell += stride
+        else:
+            begin = layout.begin[entry]
+            own = layout.step[begin + now]
+            for code in range(size):
+                step = layout.step[begin + code]
+                score[code] += slope[cell + step] - (curve[entry] if step == own else 0.0)
+    return left_out
+
+
+@compiled
+def _move(slope: Floats, curve: Floats, place: Places, layout: LoopTables, variable: int, now: int, code: int) -> None:
+    """Take a record out of the cells of one code of a variable, and into those of another."""
+    start = layout.first[variable]
+    for entry in range(start, layout.first[variable + 1]):
+        begin, cell = layout.begin[entry], place[entry - start]
+        slope[cell + layout.step[begin + now]] -= curve[entry]
+        slope[cell + layout.step[begin + code]] += curve[entry]
+
+
+@compiled
 def sweep(
     codes: Codes,
     kinds: Kinds,
@@ -139,28 +179,10 @@ def sweep(
         row = codes[record]
         _tally(kinds, row, kinds.of[record], -1.0)
         for variable in range(len(layout.sizes)):
-            size, now, start = layout.sizes[variable], int(row[variable]), layout.first[variable]
+            size, now = layout.sizes[variable], int(row[variable])
             if size == 1:
                 continue
-            score[:size] = 0.0
-            left_out = 0.0
-            for entry in range(start, layout.first[variable + 1]):
-                cell = layout.where[entry]
-                for slot in range(layout.others[entry]):
-                    cell += layout.step[layout.other_begin[entry, slot] + row[layout.other[entry, slot]]]
-                place[entry - start] = cell
-                stride = layout.stride[entry]
-                if stride:
-                    left_out += curve[entry]
-                    for code in range(size):
-                        score[code] += slope[cell]
-                        cell += stride
-                else:
-                    begin = layout.begin[entry]
-                    own = layout.step[begin + now]
-                    for code in range(size):
-                        step = layout.step[begin + code]
-                        score[code] += slope[cell + step] - (curve[entry] if step == own else 0.0)
+            left_out = _score(score, place, row, variable, layout, slope, curve)
             # The record itself is left out, so that every code is compared from the same state.
             score[now] -= left_out
             _forbid(score, row, variable, size, zeros)
@@ -174,10 +196,7 @@ def sweep(
             changed += 1
             gained += score[code] - score[now]
             row[variable] = code
-            for entry in range(start, layout.first[variable + 1]):
-                begin, cell = layout.begin[entry], place[entry - start]
-                slope[cell + layout.step[begin + now]] -= curve[entry]
-                slope[cell + layout.step[begin + code]] += curve[entry]
+            _move(slope, curve, place, layout, variable, now, code)
         if temperature > 0.0:
             _weigh_kinds(kind_weight, sums, row, kinds)
             kinds.of[record] = _drawn(kind_weight, state)
