@@ -16,6 +16,8 @@ from margrave.facts.sensitivity import induced_sensitivity
 from margrave.study.attacks.averaging import averaging, consecutive_sums, guess
 from tests.facts.oracle import fact_matrix
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("counts", range(2, 10))
 def test_the_facts_are_those_of_the_example(counts):

@@ -5,6 +5,8 @@ import pytest
 from margrave.study.attacks.classical import WORDS, classical
 from margrave.study.attacks.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rows():

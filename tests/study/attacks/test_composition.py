@@ -22,6 +22,8 @@ from margrave.study.attacks.composition import (
 from margrave.study.attacks.differencing import asked_again, differencing, served
 from margrave.study.attacks.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def composed():

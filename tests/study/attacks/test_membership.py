@@ -7,6 +7,8 @@ from margrave.noise import Generator
 from margrave.study.attacks.membership import found_at, homer, likelihood, membership, people, population
 from margrave.study.attacks.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found():

@@ -16,6 +16,8 @@ from margrave.study.attacks.result import Attack, Row
 from margrave.study.attacks.subjects import Subject, bundled, domain_of, load
 from margrave.study.attacks.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words):
     return CliRunner().invoke(app, ["attack", *map(str, words)])

@@ -10,6 +10,8 @@ from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Generator
 from margrave.study.audit.bounds import clopper_pearson, loss_at_least, loss_shown
 
+pytestmark = pytest.mark.slow
+
 ONE = PureDP(Fraction(1))
 
 

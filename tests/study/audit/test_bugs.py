@@ -12,6 +12,8 @@ from margrave.study.audit.findings import Effort
 from margrave.study.audit.mechanism import audit_mechanism, noisy_answers
 from margrave.study.audit.registry import seeded_bugs
 
+pytestmark = pytest.mark.slow
+
 MOST = Effort(samples=1_000_000)
 
 

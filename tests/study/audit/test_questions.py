@@ -14,6 +14,8 @@ from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.registry import audit
 from margrave.study.audit.units import as_declared, frames, units, within
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 unit = "person"
 neighbours = "add-remove"

@@ -16,6 +16,8 @@ from margrave.spec.choices import NEIGHBOURS, STRATEGIES
 from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.registry import KINDS, WAYS, audit
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--samples", "2000", "--releases", "40")
 
 

@@ -18,6 +18,8 @@ from margrave.study.audit.neighbours import answers, worst
 from margrave.study.audit.releases import audit_spec, neighbours_of
 from tests.shapes import spec_of
 
+pytestmark = pytest.mark.slow
+
 QUICK = Effort(samples=20_000, releases=24)
 
 

@@ -19,6 +19,8 @@ from margrave.study.audit.graphs import audit_graph
 from margrave.study.audit.registry import WAYS, audit
 from tests.planning.join.example import helped, spec
 
+pytestmark = pytest.mark.slow
+
 QUICK = Effort(samples=6000, releases=16)
 GRAPH = """
 [graph]

@@ -17,6 +17,8 @@ from margrave.study.attacks.anonymity.mondrian import mondrian, spread_evenly
 from margrave.study.attacks.subjects import bundled
 from margrave.study.attacks.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.lists(st.tuples(*[st.integers(0, 6)] * 3), min_size=4, max_size=60), st.integers(1, 4))
 @settings(max_examples=60, deadline=None)

@@ -31,6 +31,8 @@ from margrave.study.attacks.subjects import bundled, shuffled
 from margrave.study.attacks.terms import Terms
 from tests.shapes import domain_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def counts():
