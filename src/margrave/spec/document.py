@@ -13,8 +13,11 @@ from margrave.errors import Problem, SpecError, suggest
 from margrave.files.untrusted import MOST_DOTS, MOST_SPEC
 from margrave.spec.toml import line_of, locate
 
-_DATA = (".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb", ".gz")
-"""How the names of files end that hold data."""
+_DATA = (
+    *(".csv", ".tsv", ".gz", ".bz2", ".zst", ".xz"),
+    *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb"),
+)
+"""How the names of files end that hold data. A spec may be called .txt as well as data may."""
 _KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
 _DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS}}}")
 

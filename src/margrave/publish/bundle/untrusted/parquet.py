@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.errors import BundleError
 from margrave.files.untrusted import MOST_TEXT
-from margrave.publish.bundle.untrusted.pages import Needs, check_pages, read_footer, rows_of
+from margrave.publish.bundle.untrusted.parquet_pages import Needs, check_pages, read_footer, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
