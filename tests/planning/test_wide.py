@@ -228,7 +228,8 @@ def test_a_method_that_lists_residuals_is_refused_for_a_wide_table(method):
 def test_targets_and_sweeps_of_a_wide_table(no_long_lists):
     spec = spec_of((2,) * 18, [LETTERS[:18], "ab"])
     found = mg.plan_for(spec, mg.Target(20.0, 0.95))
-    assert max(row.half_width for row in found.forecast) <= 20
+    assert all(error.reaches(20.0, 0.95) for error in found.cell_errors())
+    assert max(row.half_width for row in found.forecast) < 20.2  # with room for what the blur could hide
     rows = mg.sweep(spec, [Fraction(1, 2), Fraction(2)])
     assert rows[0].rmse > rows[1].rmse
     assert json.loads(json.dumps(plan_json(found)))["strategy"] == found.strategy
