@@ -11,8 +11,8 @@ import pytest
 from margrave.errors import LedgerError
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Pool
+from margrave.ledger.statement import statement
 from margrave.ledger.stores import sqlite as sqlite_module
-from margrave.ledger.words import statement
 from tests.ledger.helpers import ask, names, released, small
 from tests.ledger.server import Standby
 from tests.ledger.test_faults import demoted, in_child

@@ -308,7 +308,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 @app.command()
 def history(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Tell what happened, entry by entry, in words."""
-    from margrave.ledger.words import sentence, told_to
+    from margrave.ledger.shown import told_to
+    from margrave.ledger.words import sentence
 
     with _opened(ledger) as found:
         if account is None:
@@ -368,7 +369,7 @@ def export(
 ) -> None:
     """Write the public statement of all releases from a data set. It names no account."""
     from margrave.files.writing import write_file
-    from margrave.ledger.words import statement
+    from margrave.ledger.statement import statement
 
     with _opened(ledger) as found:
         said = statement(found, name)

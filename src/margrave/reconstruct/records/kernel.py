@@ -145,9 +145,12 @@ def _score(
 
 
 @compiled
-def _move(slope: Floats, curve: Floats, place: Places, layout: LoopTables, variable: int, now: int, code: int) -> None:
-    """Take a record out of the cells of one code of a variable, and into those of another."""
-    start = layout.first[variable]
+def _move(
+    row: Codes, variable: int, code: int, slope: Floats, curve: Floats, place: Places, layout: LoopTables
+) -> None:
+    """Give a record another code of a variable: out of the cells of its own, and into those of the other."""
+    now, start = int(row[variable]), layout.first[variable]
+    row[variable] = code
     for entry in range(start, layout.first[variable + 1]):
         begin, cell = layout.begin[entry], place[entry - start]
         slope[cell + layout.step[begin + now]] -= curve[entry]
@@ -168,8 +171,7 @@ def sweep(
     """Choose every value of every record anew, given all others, and then its kind. Changes all of them in place.
 
     At temperature 0 the best value is taken, and the kind kept. ``slope``: the derivative of the misfit by each cell;
-    one more record in a cell adds ``curve`` of its entry to it. Returns how many values changed, and by how much the
-    misfit did.
+    one more record adds ``curve`` of its entry. Returns how many values changed, and by how much the misfit did.
     """
     score, weight = np.empty(layout.sizes.max()), np.empty(layout.sizes.max())
     kind_weight, sums = np.empty(len(kinds.members)), np.empty(len(kinds.members))
@@ -195,8 +197,7 @@ def sweep(
                 continue
             changed += 1
             gained += score[code] - score[now]
-            row[variable] = code
-            _move(slope, curve, place, layout, variable, now, code)
+            _move(row, variable, code, slope, curve, place, layout)
         if temperature > 0.0:
             _weigh_kinds(kind_weight, sums, row, kinds)
             kinds.of[record] = _drawn(kind_weight, state)
