@@ -88,6 +88,8 @@ def test_killed_at_any_moment_it_leaves_no_answer_without_its_charge(place, tmp_
             one = question(f"people where age >= {number % 6} and income <= {number} count", cost)
             answers.check()
             process = answers._process
+            if number % 2:  # it cannot answer before it is killed, however fast the machine is
+                os.kill(process.pid, signal.SIGSTOP)
             timer = Timer(0.01 * number, os.kill, (process.pid, signal.SIGKILL))
             timer.start()
             try:
@@ -104,7 +106,7 @@ def test_killed_at_any_moment_it_leaves_no_answer_without_its_charge(place, tmp_
             assert again == ask(one, answers, ledger=ledger, dataset="clinic@1", account="ann")
         assert 1 - allowances(ledger, "ann", "clinic@1")[0].left == pytest.approx(float(6 * cost))
         verify(ledger)
-    assert faults and faults + answered == 6
+    assert faults >= 3 and faults + answered == 6
 
 
 def test_what_an_interrupted_question_was_answered_is_never_given_to_another(place, monkeypatch):
