@@ -33,7 +33,7 @@ PANDAS_READERS = {f"read_{kind}" for kind in ("csv", "table", "parquet", "json",
 PANDAS_READERS |= {f"read_{kind}" for kind in ("sql", "orc", "hdf", "sas", "spss", "stata", "xml", "html", "clipboard")}
 DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins__", "resolve_name"}
 PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph", "members"}
-PIPELINE |= {"open_data", "answerer", "ask", "ask_batch"}
+PIPELINE |= {"open_data", "answerer", "ask", "ask_batch", "rehearsal"}
 
 
 def problems(path, name):
