@@ -73,6 +73,7 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_release_that_is_killed_while_records_wait_on_disk(data, tmp_path, number):
     assert killed(number, data, tmp_path / "out", f"{SPILLED}*") != 0
@@ -84,6 +85,7 @@ def test_a_release_that_is_killed_while_records_wait_on_disk(data, tmp_path, num
         assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number"),
     [*(("out", number) for number in SIGNALS), ("out.zip", signal.SIGTERM), ("out.zip", signal.SIGKILL)],

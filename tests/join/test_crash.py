@@ -23,6 +23,7 @@ def folder():
     shutil.rmtree(found)
 
 
+@pytest.mark.slow
 def test_killed_at_calls_of_every_step(folder):
     command = [sys.executable, "-m", "tests.join.crash", str(folder), str(many(48, 2000))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=3000)

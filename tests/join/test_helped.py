@@ -25,6 +25,7 @@ def helping(owners, place):
     return Matching(owners[0].plan, KEYS["registry"], place / "helper")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "epsilon"), [(2, "800"), (3, "800"), (3, "1")])
 def test_owners_end_with_one_table_over_people_whom_all_have(tmp_path, number, epsilon):
     owners = parties(tmp_path, owners=number, helper=True, epsilon=epsilon, size=200, release=QUICK)

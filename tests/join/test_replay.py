@@ -37,6 +37,7 @@ def test_other_data_is_noticed(done, place):
         audited(party)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "name"), [(0, "mask"), (0, "points"), (0, "noise"), (1, "noise"), (1, "padding")])
 def test_other_secrets_are_noticed(done, place, name):
     party = done[place]

@@ -29,6 +29,7 @@ def cost(party):
     return found.epsilon, found.delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stores", [("sqlite", "sqlite"), ("sqlite", "postgresql")])
 def test_both_sides_end_with_the_same_bundle_and_are_charged_once(tmp_path, stores, request):
     urls = [

@@ -231,6 +231,7 @@ def sampled(view, first, second, generator, bug):
     return {"first": (replied, count), "second": (offered, count - added + own), "public": count + own}[view]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "bug", "caught"),
     [

@@ -76,6 +76,7 @@ done
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0,
     reason="mounting needs a name space of its own",

@@ -80,6 +80,7 @@ def by_node(plan, vectors):
     return done.stdout.split("\n")
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize("epsilon", ["1.0986122886681098", "0.1", "7.3"])
 def test_both_encoders_agree_on_ten_thousand_vectors(epsilon):
@@ -96,6 +97,7 @@ def lines_of(who):
     return plan, by_node(plan, vectors) if who == "javascript" else list(by_python(plan, vectors))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["python", pytest.param("javascript", marks=needs_node)])
 def test_frequencies_pass_for_the_right_odds_and_fail_for_others_both_ways(who):
     plan, lines = lines_of(who)

@@ -171,6 +171,7 @@ def test_the_page_says_what_protects_and_what_does_not():
     assert "form-action 'none'" in text
 
 
+@pytest.mark.slow
 def test_a_page_posts_to_an_address_of_the_web_only():
     plan = make_local_plan(local_spec(2, 2))
     assert "form-action https://a.example;" in page_html(plan, "https://a.example/reports")

@@ -38,6 +38,7 @@ def test_candidates_come_out_in_proportion_to_their_weights(losses, rate):
     assert chisquare(found[enough], likely[enough] * scale).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Fraction(2, 5), Fraction(3, 5)])
 def test_another_rate_would_be_noticed(wrong):
     losses = [0, 1, 2, 3, 4]

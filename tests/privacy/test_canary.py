@@ -49,6 +49,7 @@ def bad_files(folder):
     return sorted(path for path in folder.iterdir() if path.name != "good.csv")
 
 
+@pytest.mark.slow
 def test_no_error_log_or_repr_carries_it(tmp_path):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -70,6 +71,7 @@ def test_no_error_log_or_repr_carries_it(tmp_path):
     assert CANARY not in stream.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [["release"], ["count", "--not-private"]])
 def test_the_command_line_shows_neither_value_nor_trace(verb, tmp_path):
     for path in bad_files(tmp_path):

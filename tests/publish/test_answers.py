@@ -68,6 +68,7 @@ def test_counts_and_sums_are_covered_as_stated(budget):
         assert found[0].std_error == pytest.approx(question.forecast[0].std_error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize(("rows", "mean"), [(5, 10), (200, 2), (200, 25), (5_000, 40)])
 def test_averages_are_covered_as_stated_however_few_rows_there_are(budget, rows, mean):
@@ -78,6 +79,7 @@ def test_averages_are_covered_as_stated_however_few_rows_there_are(budget, rows,
     assert 0.937 <= coverage(found, [values.mean()]) <= 0.975
 
 
+@pytest.mark.slow
 def test_the_error_of_an_average_is_that_of_the_formula():
     question = asked("people average pay", PureDP(Fraction(1, 2)))
     rows = 4_000
@@ -89,6 +91,7 @@ def test_the_error_of_an_average_is_that_of_the_formula():
         assert found[0].std_error == pytest.approx(wanted, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("rows", [400, 5_000])
 def test_variances_are_covered_as_stated(budget, rows):
@@ -127,6 +130,7 @@ def test_a_fitted_tree_is_the_least_squares_estimate_with_the_stated_variances()
     assert nodes.sum() == levels * counts.sum() and len(nodes) == len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_distributions_and_their_quantiles_are_covered_as_stated(budget):
     values = np.clip(np.random.default_rng(5).normal(60, 20, 3_000), 0, 100).astype(int)

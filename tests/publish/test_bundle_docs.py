@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import margrave as mg
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -15,6 +17,7 @@ FORMAT = (DOCS / "bundle-format.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_shown_code_and_commands_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # Commands run as a user's do, and find as many simulations as those make.

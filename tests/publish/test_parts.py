@@ -46,6 +46,7 @@ def made_up(spec):
     return mg.Release(plan, Measured(answers, {}, private=False))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(names, min_size=2, max_size=3, unique=True), st.data())
 def test_any_names_and_values_make_the_round_trip(tmp_path_factory, attributes, data):

@@ -148,6 +148,7 @@ def test_a_key_with_a_passphrase_opens_with_it_alone(out, tmp_path):
         PublicKey.load(place)
 
 
+@pytest.mark.slow
 def test_the_command_line_signs_and_verifies(key, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("examples", "fungus").exit_code == 0

@@ -47,6 +47,7 @@ CASES += [Hadamard((6,), THREE), Signs((2, 2, 2), THREE), Signs((3, 4), THREE)]
 CASES += [Modular((3, 3), THREE), Modular((5, 5), THREE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", CASES, ids=lambda one: f"{one.name}{one.shape}")
 def test_the_measured_error_of_repeated_collections_is_the_forecast_error(mechanism):
     plan, truth, size, runs = only(mechanism), skewed(mechanism.shape), 400, 250
@@ -71,6 +72,7 @@ def test_the_measured_error_of_repeated_collections_is_the_forecast_error(mechan
     assert abs(errors.mean() - wanted / 1.3) > 2 * spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", CASES, ids=lambda one: f"{one.name}{one.shape}")
 def test_collections_simulated_in_large_numbers_have_the_covariance_of_real_ones(mechanism):
     plan, truth, size, runs = only(mechanism), skewed(mechanism.shape, 3), 300, 300
@@ -125,6 +127,7 @@ def test_intervals_of_unbiased_tables_hold_the_population_as_often_as_they_say()
     assert 0.93 < np.mean(held) < 0.97
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda sizes: max(sizes) > 1), st.integers(0, 999))
 @settings(max_examples=15, deadline=None)
 def test_on_any_domain_tables_agree_and_have_as_many_records_as_reports(sizes, seed):

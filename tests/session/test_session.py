@@ -24,6 +24,7 @@ def left(ledger, account="ann"):
     return allowances(ledger, account, "clinic@2024")[0].left
 
 
+@pytest.mark.slow
 def test_a_question_is_charged_answered_and_free_when_asked_again(session, ledger):
     question = session["people"].where(c.age.between(18, 64)).group_by(c.region).average(c.income)
     told = question.explain(eps=0.1, rows=100)
@@ -42,6 +43,7 @@ def test_a_question_is_charged_answered_and_free_when_asked_again(session, ledge
     verify(ledger)
 
 
+@pytest.mark.slow
 def test_answers_are_near_the_truth(session):
     data = clinic()
     people, visits = data["people"], data["visits"]
@@ -77,6 +79,7 @@ def test_what_cannot_be_afforded_is_refused_and_costs_nothing(session, ledger):
     assert left(ledger) == 1 and not session.answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "nan", "-0.1", True, None, "x"])
 def test_no_budget_refunds(session, ledger, wrong):
     with pytest.raises(UsageError):
@@ -106,6 +109,7 @@ def test_questions_that_have_no_bounded_price_cannot_be_asked(session):
             wrong()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_fault_that_stays_charged_and_is_free_to_repeat(session, ledger, monkeypatch):
     question = session["people"].count()
     session._answerer.check()
@@ -128,6 +132,7 @@ def test_a_killed_worker_is_a_fault_that_stays_charged_and_is_free_to_repeat(ses
     verify(ledger)
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_too_long_is_given_up(session, monkeypatch):
     monkeypatch.setattr("margrave.measure.questions.asking.GUARD", 0)
     with pytest.raises(FaultError):
@@ -209,6 +214,7 @@ def test_a_batch_is_one_charge_and_each_question_is_asked_once(session, ledger):
     verify(ledger)
 
 
+@pytest.mark.slow
 def test_the_best_estimate_is_free_and_from_all_sessions_of_the_account(session, ledger):
     first = session["people"].count().release(eps=0.1)
     with Session.open(ledger, "ann") as other:

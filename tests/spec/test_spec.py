@@ -248,6 +248,7 @@ def test_births_are_checked(full: Spec) -> None:
         Unit("", 1)
 
 
+@pytest.mark.slow
 def test_a_large_workload_is_quick_to_declare() -> None:
     attributes = "\n".join(f'a{index} = ["0", "1"]' for index in range(100))
     spec = small(attributes, "all = 3")

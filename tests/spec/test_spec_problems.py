@@ -333,6 +333,7 @@ def test_thousands_of_problems_are_quick() -> None:
     assert len(problems(release=f"tables = [{tables}]")) == 5000
 
 
+@pytest.mark.slow
 def test_after_very_many_problems_a_spec_is_read_no_further() -> None:
     tables = ", ".join(f"['z{index}']" for index in range(30_000))
     found = problems(release=f"tables = [{tables}]")
@@ -386,6 +387,7 @@ def test_many_decimals_and_dots_in_a_row_are_no_keys() -> None:
     assert problems(attributes=f"x = {{ bins = [{edges}], title = '{'. ' * 300}' }}") == []
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_determined_attributes_is_read() -> None:
     names = [f"x{index}" for index in range(3000)]
 

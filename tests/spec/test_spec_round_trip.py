@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,12 +123,14 @@ data_sections = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(specs())
 def test_toml_round_trip(spec: Spec) -> None:
     assert Spec.parse(spec.to_toml()) == spec
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(specs())
 def test_public_dict_round_trip_through_json(spec: Spec) -> None:

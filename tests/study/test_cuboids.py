@@ -23,6 +23,7 @@ def rows():
         found.undo()
 
 
+@pytest.mark.slow
 def test_the_prices_are_those_of_the_lemmas(rows):
     assert [row.price for row in rows] == [1, 2, 4, 1, 4, 8, 4]
     assert [row.overlap for row in rows] == [0, 0, 1, 0, 0, 0, 2]
@@ -55,6 +56,7 @@ def test_the_fact_table_is_the_drafts():
     assert table.sum() == 8 and table.sum(axis=(0, 1)).tolist() == [0, 3, 3, 0, 2]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_figure_and_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(cuboids, "SETS", {"fact table": ("", "s"), "Czech": ("", "s")})
     folder = tmp_path / "out"

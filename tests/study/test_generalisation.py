@@ -17,6 +17,7 @@ def rows():
     return study(4, "test")
 
 
+@pytest.mark.slow
 def test_exact_tables_overfit_and_private_ones_less(rows):
     exact, small, _, middle, _ = rows
     assert exact.gap > 0.05 and exact.true == TRUE

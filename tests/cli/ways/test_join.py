@@ -56,6 +56,7 @@ def failed(*arguments):
     return found.exception if found.exception is not None else AssertionError("it did not fail")
 
 
+@pytest.mark.slow
 def test_two_processes_with_two_ledgers_end_with_the_same_bundle(place, server):
     first, second = "hospital.db", server.new_schema("cli_join")
     ledgers(first, second)
@@ -89,6 +90,7 @@ def listening(inbox, tls):
             process.kill()
 
 
+@pytest.mark.slow
 def test_messages_go_over_https_between_processes(place):
     ledgers("a.db", "b.db")
     authority = Authority()
@@ -109,6 +111,7 @@ def test_messages_go_over_https_between_processes(place):
     assert (place / "out1.zip").read_bytes() == (place / "out2.zip").read_bytes()
 
 
+@pytest.mark.slow
 def test_owners_and_a_helper_end_with_the_same_bundle(place):
     ledgers("a.db", "b.db")
     said = inside("join", "offer", "helped.toml", *mine("hospital", "a.db")).output
@@ -137,6 +140,7 @@ def test_a_plan_shows_what_each_side_learns_and_pays(place):
     assert '"costs"' in told
 
 
+@pytest.mark.slow
 def test_mistakes_are_one_line_and_cost_nothing(place):
     ledgers("a.db")
     good = mine("hospital", "a.db")

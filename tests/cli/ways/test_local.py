@@ -48,6 +48,7 @@ def run(*words, error=None):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_collection_from_the_plan_to_the_verified_bundle(place):
     assert "likelihood ratio at most 2.718" in run("plan", "spec.toml")
     assert json.loads(run("plan", "spec.toml", "--json"))["way"] == "local"

@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_curator_opens_and_an_analyst_asks(folder):
     told = inside("data", "open", "clinic@2024", "--spec", "clinic.toml").output
     assert "clinic@2024 is open for questions" in told and (folder / "clinic-2024.store").is_dir()
@@ -41,6 +42,7 @@ def test_a_curator_opens_and_an_analyst_asks(folder):
     inside("ledger", "verify")
 
 
+@pytest.mark.slow
 def test_mistakes_are_said_in_a_sentence(folder):
     done = run("ask", "people count", "--eps", "0.1")
     assert done.returncode == UsageError.exit_code and "open for questions: none yet" in done.stderr

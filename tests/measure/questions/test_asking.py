@@ -109,6 +109,7 @@ def test_killed_at_any_moment_it_leaves_no_answer_without_its_charge(place, tmp_
     assert faults >= 3 and faults + answered == 6
 
 
+@pytest.mark.slow
 def test_what_an_interrupted_question_was_answered_is_never_given_to_another(place, monkeypatch):
     """Otherwise an interrupted question could be drawn many times, and each draw read for the price of a cheap one."""
     everybody, nobody = question(epsilon=Fraction(1000)), question("people where age > 5 count", Fraction(1000))

@@ -141,6 +141,7 @@ def test_a_graph_without_the_public_degrees_is_found(friends, folder, reseal):
         verify("wrong")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -82,6 +82,7 @@ def test_earlier_names_still_work_and_say_that_they_are(friends):
     assert mg.Release.load("out").private
 
 
+@pytest.mark.slow
 def test_the_command_line_is_that_of_every_release(friends):
     shown = run("plan", "graph.toml")
     assert shown.exit_code == 0 and "cost ε = 4" in shown.output and "at most 7 edges" in shown.output

@@ -31,6 +31,7 @@ def noisy(attributes=9, size=20_000, error=900.0, seed=0):
     return Estimates(domain, values, variances), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_path_that_is_lost_gives_no_further_tables(seed):
     estimates, _ = noisy(seed=seed)

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import numpy as np
 from margrave.reconstruct.records.kernel import _uniform
@@ -18,12 +20,14 @@ def run(**environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_what_was_compiled_is_not_compiled_again(tmp_path):
     first, second = (run(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert (first[1], second[1]) == ("0", "1")
     assert first[0] == second[0]
 
 
+@pytest.mark.slow
 def test_where_nothing_may_be_written_the_loops_are_compiled_each_time():
     """No place is left to numba but one for notebooks, which this is not."""
     number, hits = run(NUMBA_CACHE_LOCATOR_CLASSES="IPythonCacheLocator")

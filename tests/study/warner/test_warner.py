@@ -40,6 +40,7 @@ def test_a_curator_is_far_more_accurate_and_both_are_as_forecast():
     assert found.local == pytest.approx(found.forecast, rel=0.35)
 
 
+@pytest.mark.slow
 def test_the_study_is_written_as_a_page_with_its_numbers(tmp_path):
     done = CliRunner().invoke(app, ["reproduce", "warner", "--runs", "2", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
