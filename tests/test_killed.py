@@ -94,9 +94,9 @@ def test_a_release_that_is_killed_while_its_bundle_is_written(data, tmp_path, na
     sign = f"{UNFINISHED}*/{name}" + ("" if name.endswith(".zip") else "/tables/0003.parquet")
     assert killed(number, data, tmp_path / name, sign) != 0
     left = names(tmp_path)
-    if number == signal.SIGKILL:
-        assert len(left) == 1 and left[0].startswith(UNFINISHED), "half a bundle never has the name of a bundle"
+    assert left == [] or (len(left) == 1 and left[0].startswith(UNFINISHED)), "half a bundle has no bundle's name"
+    assert left or number != signal.SIGKILL
+    # Other signals leave nothing, but for one that comes in the instant in which the folder is made or removed.
+    if left:
         mg.release(mg.examples.path("fungus"), seed=1).save(tmp_path / "next")
         assert names(tmp_path) == ["next"], "what was left is gone with the next bundle there"
-    else:
-        assert left == []
