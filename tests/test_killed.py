@@ -95,8 +95,9 @@ def test_a_release_that_is_killed_while_its_bundle_is_written(data, tmp_path, na
     assert killed(number, data, tmp_path / name, sign) != 0
     left = names(tmp_path)
     assert left == [] or (len(left) == 1 and left[0].startswith(UNFINISHED)), "half a bundle has no bundle's name"
+    # SIGTERM was once seen to leave the folder of a .zip, for a reason not known (docs/limits.md); nothing else may.
+    assert not left or number == signal.SIGKILL or (name, number) == ("out.zip", signal.SIGTERM)
     assert left or number != signal.SIGKILL
-    # Other signals leave nothing, but for one that comes in the instant in which the folder is made or removed.
     if left:
         mg.release(mg.examples.path("fungus"), seed=1).save(tmp_path / "next")
         assert names(tmp_path) == ["next"], "what was left is gone with the next bundle there"
