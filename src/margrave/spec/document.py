@@ -10,21 +10,17 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from margrave.errors import Problem, SpecError, suggest
+from margrave.files.extensions import is_data
 from margrave.files.untrusted import MOST_DOTS, MOST_SPEC
 from margrave.spec.toml import line_of, locate
 
-_DATA = (
-    *(".csv", ".tsv", ".gz", ".bz2", ".zst", ".xz"),
-    *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".duckdb", ".ddb"),
-)
-"""How the names of files end that hold data. A spec may be called .txt as well as data may."""
 _KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
 _DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS}}}")
 
 
 def spec_text(path: Path) -> str:
     """The text of a spec. A file of data is not opened in its place."""
-    if path.suffix.lower() in _DATA:
+    if is_data(path):
         hint = f"a spec is a TOML file; 'margrave init {path} > spec.toml' drafts one from data"
         raise SpecError([Problem("file", f"is data by its name, not a spec: {hint}")], str(path))
     return public_text(path)

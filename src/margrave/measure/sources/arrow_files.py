@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from margrave.files.extensions import ARROW
 from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import ROWS
 from margrave.measure.sources.registry import FileKind, register
-
-EXTENSIONS = (".arrow", ".feather", ".ipc")
 
 
 @dataclass(frozen=True)
@@ -52,4 +51,4 @@ def _reader(stream: Any, wanted: list[str]) -> Any:
     return pa.ipc.open_file(stream, options=options)
 
 
-register(FileKind("Arrow", EXTENSIONS, open_arrow))
+register(FileKind("Arrow", ARROW, open_arrow))

@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from margrave.errors import DataError
+from margrave.files.extensions import COMPRESSIONS, DELIMITED
 from margrave.measure.failures import guarded, records
 from margrave.measure.sources.registry import FileKind, register
-
-EXTENSIONS = (".csv", ".tsv", ".txt")
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 
 _HEAD = 1 << 20
 _BLOCK = 1 << 22
@@ -139,4 +137,4 @@ def _head(path: Path) -> bytes:
         return b"".join(parts)
 
 
-register(FileKind("delimited text", EXTENSIONS, open_delimited, compressions=tuple(COMPRESSIONS)))
+register(FileKind("delimited text", DELIMITED, open_delimited, compressions=tuple(COMPRESSIONS)))

@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from margrave.errors import DataError, UsageError
+from margrave.files.extensions import DUCKDB
 from margrave.measure.sources.databases import Database, missing, opened, quietly, table_of
 from margrave.measure.sources.registry import SourceKind, is_url, register
-
-EXTENSIONS = (".duckdb", ".ddb")
 
 _PLAIN_DUCKDB = {
     "autoinstall_known_extensions": "false",
@@ -27,7 +26,7 @@ def is_duckdb(data: Any) -> bool:
     """Whether data names a DuckDB file, with or without its table; a URL does not."""
     if not isinstance(data, str | Path) or is_url(data):
         return False
-    return Path(str(data).partition("?")[0]).suffix.lower() in EXTENSIONS
+    return Path(str(data).partition("?")[0]).suffix.lower() in DUCKDB
 
 
 def open_duckdb(data: str | Path, base: Path) -> Database:
@@ -60,4 +59,4 @@ def _run_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
         yield pa.RecordBatchReader.from_stream(connection.sql(query))
 
 
-register(SourceKind("DuckDB files", is_duckdb, open_duckdb, EXTENSIONS))
+register(SourceKind("DuckDB files", is_duckdb, open_duckdb, DUCKDB))

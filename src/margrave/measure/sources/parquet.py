@@ -11,11 +11,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet
 
+from margrave.files.extensions import PARQUET
 from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import batch_rows
 from margrave.measure.sources.registry import FileKind, register
-
-EXTENSIONS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -72,4 +71,4 @@ def _constants(path: Path) -> dict[str, str | None]:
     return {name: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, value in pairs}
 
 
-register(FileKind("Parquet", EXTENSIONS, open_parquet, in_folder=open_parquet))
+register(FileKind("Parquet", PARQUET, open_parquet, in_folder=open_parquet))
