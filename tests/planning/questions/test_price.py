@@ -215,7 +215,16 @@ def chances(question, units, names):
         for share, rate in zip(shares, question.mechanism.rates, strict=True):
             losses = max(group) - group if share is None else quantile_losses(group, share.value)
             weights = np.exp(-float(rate) * (losses - min(losses)).astype(float))
-            found.append(weights / weights.sum())
+            found.append(flipped(weights) if question.mechanism.flips else weights / weights.sum())
+    return found
+
+
+def flipped(coins):
+    """Permute-and-flip: every set of heads, one of which is drawn uniformly."""
+    found = np.zeros(len(coins))
+    for heads in product((False, True), repeat=len(coins)):
+        if any(heads):
+            found[list(heads)] += np.where(heads, coins, 1 - coins).prod() / sum(heads)
     return found
 
 

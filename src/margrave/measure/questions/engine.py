@@ -13,7 +13,7 @@ from margrave.errors import DataError, UsageError
 from margrave.measure.questions.compile import sought_sql
 from margrave.measure.questions.store import STORE, stored_spec
 from margrave.noise import Generator
-from margrave.noise.selection import select
+from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Choose, Quantiles
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
@@ -95,14 +95,15 @@ def _noisy_trees(counts: Integers, mechanism: Tree, generator: Generator) -> lis
 def _selections(counts: Integers, question: PricedQuestion, mechanism: Selected, generator: Generator) -> list[int]:
     """For each group and share the position of the selected candidate."""
     aggregate = question.aggregate
+    draw = permute_and_flip if mechanism.flips else select
     found = []
     for group in counts:
         if isinstance(aggregate, Choose):
-            found.append(select(int(max(group)) - group, mechanism.rates[0], generator))
+            found.append(draw(int(max(group)) - group, mechanism.rates[0], generator))
             continue
         assert isinstance(aggregate, Quantiles)
         for share, rate in zip(aggregate.shares, mechanism.rates, strict=True):
-            found.append(select(quantile_losses(group, share.value), rate, generator))
+            found.append(draw(quantile_losses(group, share.value), rate, generator))
     return found
 
 

@@ -52,13 +52,15 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Selected:
-    """For each share a candidate is selected, with probability ∝ exp(−rate · loss); the losses are whole numbers.
+    """For each share a candidate is selected by its loss, a whole number, at a rate.
 
-    ``rates``: one for each share. ``amount``: what all of them cost together.
+    ``rates``: one for each share. ``amount``: what all of them cost together. ``flips``: by permute-and-flip, which is
+    at least as near in pure ε; otherwise with probability ∝ exp(−rate · loss), which is a quarter as dear in ρ.
     """
 
     rates: tuple[Fraction, ...]
     amount: Fraction
+    flips: bool = False
 
     def __post_init__(self) -> None:
         for rate in self.rates:
@@ -70,10 +72,11 @@ class Selected:
         return len(self.rates)
 
     def to_json(self) -> dict[str, object]:
-        return {"kind": "exponential-mechanism", "rates": ", ".join(exact_text(rate) for rate in self.rates)}
+        kind = self.said().replace(" ", "-")
+        return {"kind": kind, "rates": ", ".join(exact_text(rate) for rate in self.rates)}
 
     def said(self) -> str:
-        return "exponential mechanism"
+        return "permute-and-flip" if self.flips else "exponential mechanism"
 
 
 @dataclass(frozen=True)
@@ -168,20 +171,20 @@ def _quantiles(shares: list[Fraction], sought: Sought, budget: Price, neighbours
             row = _short(budget.epsilon / (many * added.l1 * factor))
             amount += row * added.l1 * factor
         rates.append(row / (2 * larger * share.denominator))
-    return Selected(tuple(rates), amount)
+    return Selected(tuple(rates), amount, flips=isinstance(budget, PureDP))
 
 
 def _chosen(sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
     """Loss: how many rows fewer than the most. A unit raises all counts by 0 to its rows, so differences of losses
-    change by at most that; a replaced one lowers one count and raises another. Such a selection is bounded in range: it
-    costs that range times the rate, or the square of it over 8 in ρ.
+    change by at most that; a replaced one lowers one count and raises another. Either selection costs that range times
+    the rate, the exponential mechanism the square of it over 8 in ρ.
     """
     reach = sought.bounds.rows * (1 if neighbours == "add-remove" else 2)
     if isinstance(budget, ZCDP):
         rate = _root(8 * budget.rho / reach**2)
         return Selected((rate,), rate**2 * reach**2 / 8)
     rate = _short(budget.epsilon / reach)
-    return Selected((rate,), rate * reach)
+    return Selected((rate,), rate * reach, flips=True)
 
 
 def _root(square: Fraction) -> Fraction:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
+from scipy.special import logsumexp, roots_legendre
 
 from margrave.algebra.arrays import Floats
 from margrave.budget.units import ZCDP, PureDP, amount
@@ -208,7 +208,16 @@ def _chances(question: PricedQuestion, mechanism: Selected, counts: Sums) -> Ite
         for share, rate in zip(shares, mechanism.rates, strict=True):
             losses = max(group) - group if share is None else _off(group, share)
             weights = np.exp(-float(rate) * (losses - min(losses)).astype(float))
-            yield weights / weights.sum()
+            yield _flipped(weights) if mechanism.flips else weights / weights.sum()
+
+
+def _flipped(coins: Floats) -> Floats:
+    """The chances of permute-and-flip, p ∫ ∏(1 − u·p of another) du: of a polynomial, so exact at enough nodes."""
+    nodes, sizes = roots_legendre(len(coins) // 2 + 1)
+    lost = np.log1p(-np.outer((nodes + 1) / 2, coins))
+    others: Floats = lost.sum(axis=1, keepdims=True) - lost
+    found: Floats = coins * (np.exp(others) * sizes[:, np.newaxis] / 2).sum(axis=0)
+    return found
 
 
 def _off(counts: Sums, share: Fraction) -> Sums:
