@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,8 +15,13 @@ import pandas as pd
 import pytest
 
 import margrave as mg
+from margrave.budget.events import Protection
+from margrave.budget.units import PureDP
+from margrave.planning.promise.exposure import exposure
+from margrave.planning.promise.guarantee import Guarantee
 from margrave.publish.report import svg
 from margrave.publish.report.page import MOST_TABLES, budget_curve, report_html
+from margrave.publish.report.risk import risk_section
 from margrave.publish.report.tables import rounded
 from margrave.spec.spec import Spec
 
@@ -253,3 +259,24 @@ def test_the_screenshots_in_the_docs_are_small():
     images = sorted(IMAGES.glob("report-*.png"))
     assert len(images) >= 3
     assert all(image.read_bytes().startswith(b"\x89PNG") and image.stat().st_size < 300_000 for image in images)
+
+
+def risk(cost, **protection):
+    return risk_section(Guarantee(cost, Protection(**protection)))
+
+
+def test_what_attackers_can_reach_follows_from_the_budget_alone():
+    one, two = (risk(PureDP(Fraction(epsilon))) for epsilon in (1, 2))
+    for limit in exposure(Guarantee(PureDP(Fraction(1)), Protection())).limits:
+        assert limit.words in one and limit.words not in two
+    assert "by at most 46.3 percentage points" in one and "by at most 76.2 percentage points" in two
+
+
+def test_where_membership_is_not_protected_the_report_states_no_limit():
+    found = risk(PureDP(Fraction(1)), neighbours="replace")
+    assert "Membership" not in found and "percentage points" not in found
+    assert "Whether somebody is in the data is not protected" in found
+
+
+def test_every_report_says_what_attackers_can_reach(reports):
+    assert all('<section id="risk"' in path.read_text(encoding="utf-8") for path in reports.values())

@@ -25,6 +25,7 @@ from margrave.publish.bundle.words import NOT_PRIVATE, composition, software
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, page, paragraph, section, table
 from margrave.publish.report.public_facts import facts_section
+from margrave.publish.report.risk import risk_section
 from margrave.publish.report.tables import Shown, table_section
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def report_html(release: Released, created: str | None = None, made_by: str | No
             _tables(release),
             _agreement(release),
             _budget(release.plan),
+            risk_section(release.plan.promise),
             facts_section(release),
             _measured(release.plan),
             _reuse(release, title, created, version),
