@@ -44,7 +44,7 @@ bench-peers: .venv-peers/.ready
 # Less than half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
 PART ?= 1
 soak: $(VENV)/.ready-test
-	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions
+	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/files
 
 docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py

@@ -1,11 +1,19 @@
 """Temporary folders: gone after every exit, never somebody else's, whatever the system offers."""
 
 import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from margrave.files import temporary
 from margrave.files.temporary import remove_orphans, temporary_folder
+from tests.ledger.helpers import SOAK
 
 
 @pytest.fixture(params=["locks", "no locks here", "no locks at all"])
@@ -63,3 +71,50 @@ def test_a_folder_that_is_taken_for_an_orphan_before_it_is_locked_is_made_again(
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), temporary_folder(tmp_path / "absent", "x-"):
         pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems know them")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_at_any_moment_leaves_no_folder_behind(number):
+    command = [sys.executable, "-m", "tests.files.moments", str(int(number)), "opcode" if SOAK else "line"]
+    run = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    found = json.loads(run.stdout)
+    assert found["ends"]["in order"] > 300 and found["ends"].keys() == {"in order"}
+    assert found["left"] == []
+
+
+def test_a_signal_during_a_removal_is_heeded_after_it(tmp_path, monkeypatch):
+    remove = shutil.rmtree
+
+    def interrupted(path, ignore_errors):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        remove(path, ignore_errors)
+
+    monkeypatch.setattr(temporary.shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), temporary_folder(tmp_path, "x-") as folder:
+        (folder / "file").write_text("gone")
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "whoever was there before is there again"
+
+
+def test_a_signal_to_a_copy_of_the_process_leaves_the_folder_alone(tmp_path, monkeypatch):
+    with temporary_folder(tmp_path, "x-") as folder:
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(temporary.os, "getpid", lambda: -1)
+            with pytest.raises(SystemExit):
+                signal.raise_signal(signal.SIGTERM)
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signals_that_the_program_handles_stay_its_own(tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with temporary_folder(tmp_path, "x-") as folder:
+            signal.raise_signal(signal.SIGTERM)
+            assert folder.is_dir() and heard == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,18 +1,22 @@
 """Temporary folders that do not outlive their process.
 
-A folder is readable by its owner alone. It is removed on every exit that the process can notice, SIGTERM and SIGHUP
-included. One that a killed process left behind is found by the next process that makes such a folder, since nobody
-holds its lock any more, and is removed.
+A folder is readable by its owner alone. It is removed on every exit that the process can notice, SIGTERM, SIGHUP and
+SIGINT included. A signal may come at any moment, one in which the folder is just being made or removed included: so
+whoever hears it removes the folders first and ends the process after that, and a removal that has begun is completed.
+A folder that a killed process left behind is found by the next process that makes such a folder, since nobody holds its
+lock any more, and is removed.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from types import FrameType
@@ -22,7 +26,63 @@ try:
 except ImportError:  # a system without file locks: folders are still removed on exit, but orphans are not looked for
     fcntl = None  # type: ignore[assignment]
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_ENDING = {
+    number: default
+    for name, default in (
+        ("SIGTERM", signal.SIG_DFL),
+        ("SIGHUP", signal.SIG_DFL),
+        ("SIGINT", signal.default_int_handler),
+    )
+    if (number := getattr(signal, name, None)) is not None
+}
+"""The signals that end a process, with what Python does on each of them unless the program says otherwise."""
+
+
+@dataclass
+class _Kept:
+    """The folders of the main thread, where signals are heard.
+
+    ``folders``: each with the process that made it, since a copy of a process (a fork) has a copy of this as well.
+    ``heard``: signals that came while folders were removed.
+    """
+
+    folders: dict[Path, int] = field(default_factory=dict)
+    heard: list[int] = field(default_factory=list)
+    removing: bool = False
+
+    def keep(self, path: Path) -> None:
+        """From now on a signal removes this folder, or what will be one."""
+        self.folders[path] = os.getpid()
+
+    def remove(self, *paths: Path) -> None:
+        """Remove folders, all of them: a signal that comes meanwhile ends the process afterwards."""
+        self.removing = True
+        try:
+            for path in paths:
+                if self.folders.get(path) == os.getpid():
+                    shutil.rmtree(path, ignore_errors=True)
+                    if not path.exists():
+                        del self.folders[path]
+        finally:
+            self.removing = False
+        if self.heard:
+            self.end(self.heard[0])
+
+    def hear(self, number: int, _: FrameType | None) -> None:
+        """A signal: what is kept is removed before the process ends, at whatever point it was."""
+        self.heard.append(number)
+        if not self.removing:
+            self.remove(*self.folders)
+            self.end(number)
+
+    def end(self, number: int) -> None:
+        """End the process as Python does on this signal."""
+        self.heard.clear()
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+
+_KEPT = _Kept()
+atexit.register(lambda: _KEPT.remove(*_KEPT.folders))
 
 
 @contextmanager
@@ -34,12 +94,12 @@ def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
     remove_orphans(parent, prefix)
     # The name is known before the folder is there, so that no moment is left in which a signal would leave it behind.
     path, lock = parent / f"{prefix}{token_hex(8)}", None
-    with _ending_on_signals():
+    with _kept(path) as remove:
         try:
             lock = _locked(path)
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
             if lock is not None:
                 os.close(lock)
 
@@ -90,19 +150,17 @@ def settle_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP end the process in the orderly way for a while, unless the program handles them."""
-    ours = []
-    if threading.current_thread() is threading.main_thread():
-        ours = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+def _kept(path: Path) -> Iterator[Callable[[Path], None]]:
+    """How a folder is removed. Until then signals end the process in order, unless the program handles them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda path: shutil.rmtree(path, ignore_errors=True)  # signals are heard in the main thread alone
+        return
+    ours = {number: default for number, default in _ENDING.items() if signal.getsignal(number) is default}
     try:
         for number in ours:
-            signal.signal(number, _leave)
-        yield
+            signal.signal(number, _KEPT.hear)
+        _KEPT.keep(path)
+        yield _KEPT.remove
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _leave(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+        for number, default in ours.items():
+            signal.signal(number, default)
