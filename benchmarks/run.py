@@ -30,6 +30,7 @@ SCRIPTS: dict[str, list[str]] = {
     "noise.py": ["10000"],
     "join.py": ["2000"],
     "questions.py": ["20000"],
+    "questions_memory.py": ["20000"],
 }
 """What is run, in this order, and the arguments of a quick run."""
 

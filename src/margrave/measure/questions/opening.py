@@ -29,6 +29,8 @@ from margrave.planning.questions.kinds import Kind
 from margrave.progress import Progress
 
 _FULL = "the private store cannot be written: is there room on its disk?"
+_MEMORY = "800MB"
+"""What the engine may hold while it recodes; the rest is on disk, beside the store, until it is done."""
 _TYPES = ((0, 255, "UTINYINT"), (0, 65535, "USMALLINT"), (-(1 << 31), (1 << 31) - 1, "INTEGER"))
 
 
@@ -53,7 +55,8 @@ def open_data(spec: DataSpec, data: Mapping[str, Any], place: Path, progress: Pr
 def _write(spec: DataSpec, data: Mapping[str, Any], folder: Path, progress: Progress | None) -> None:
     duckdb = _duckdb()
     stage = folder / "stage.duckdb"
-    connection = duckdb.connect(str(stage), config={"temp_directory": str(folder / "spill")})
+    config = {"temp_directory": str(folder / "spill"), "memory_limit": _MEMORY, "preserve_insertion_order": "false"}
+    connection = duckdb.connect(str(stage), config=config)
     try:
         failures = Failures()
         for number, table in enumerate(spec.tables):

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, isqrt, log
+from math import ceil, isqrt
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from margrave.budget.events import price
 from margrave.budget.units import ZCDP, PureDP, exact_text
@@ -18,6 +20,7 @@ from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
 from margrave.planning.questions.price import Neighbours, UnitMove, added_rows
+from margrave.planning.questions.trees import variances_at
 from margrave.planning.written import noise_json
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 FEW_QUANTILES = 4
 """Up to so many quantiles are selected one by one; more come from one tree of counts."""
 _ROOT_BITS = 40
+_SPOTS = 257
 
 Price = PureDP | ZCDP
 AnswerNoise = DiscreteLaplace | DiscreteGaussian
@@ -116,7 +120,7 @@ def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours
     if isinstance(aggregate, Quantiles) and len(aggregate.shares) <= FEW_QUANTILES:
         return _quantiles([one.value for one in aggregate.shares], sought, budget, neighbours)
     if isinstance(aggregate, Quantiles | Cumulative):
-        branching, levels = tree_shape(sought.grid_size)
+        branching, levels = tree_shape(sought.grid_size, isinstance(budget, PureDP), isinstance(aggregate, Quantiles))
         move = sought.move.times(levels)
         return Tree(noise_for(move, budget), move, branching, levels)
     return Noisy(noise_for(sought.move, budget), sought.move)
@@ -136,18 +140,21 @@ def noise_for(move: UnitMove, budget: Price) -> AnswerNoise:
 
 
 @lru_cache(maxsize=256)
-def tree_shape(size: int) -> tuple[int, int]:
-    """The branching and the levels below the root with the least error of sums from the start of a grid.
+def tree_shape(size: int, pure: bool, shares: bool = False) -> tuple[int, int]:
+    """The branching and the levels below the root with the least mean variance of sums from the start of a grid; with
+    ``shares``, of these less their share of all, which is what quantiles are found by.
 
-    With h levels of b, each sum adds (b − 1)h/2 counts on average, each with h² times the variance; what follows from
-    their being consistent takes off about 2(b + 1)h²/3 of (b − 1)h³ (Qardaji, Yang and Li 2013).
+    With h levels of b the variance of each count is h² times that of a single one in ε, and h times in ρ; what all
+    levels say together is known before anything is drawn. Large grids are looked at in some places.
     """
+    spots = np.unique(np.linspace(1, size, _SPOTS).astype(np.int64))
 
     def error(shape: tuple[int, int]) -> float:
-        b, h = shape
-        return (b - 1) * h**3 - 2 * (b + 1) * h**2 / 3
+        branching, levels = shape
+        less = spots / size if shares else 0.0
+        return float(variances_at(spots, branching, levels, less).mean()) * levels ** (2 if pure else 1)
 
-    shapes = {(b, max(1, ceil(log(size) / log(b) - 1e-9))) for b in range(2, 33)} | {(size, 1)}
+    shapes = {(max(2, ceil(size ** (1 / h) - 1e-9)), h) for h in range(1, max(2, size.bit_length()))}
     return min(sorted(shape for shape in shapes if shape[0] ** shape[1] >= size), key=error)
 
 

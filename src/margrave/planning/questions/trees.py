@@ -57,16 +57,20 @@ def fitted_leaves(noisy: NDArray[Any], branching: int, levels: int) -> Floats:
 
 
 def prefix_variances(size: int, branching: int, levels: int, share: float = 0.0) -> Floats:
-    """The variance, in units of the noise's, of (sum of the first x leaves) − share · (sum of all), for x = 1 … size.
+    """The variance, in units of the noise's, of (sum of the first x leaves) − share · (sum of all), x = 1 … size."""
+    return variances_at(np.arange(1, size + 1), branching, levels, share)
+
+
+def variances_at(leaves: NDArray[Any], branching: int, levels: int, share: float | Floats = 0.0) -> Floats:
+    """The same for some x alone, each with its share.
 
     The sum of the first x leaves below a node is φ times the node's own estimate and what differences between its
     children add, which is uncorrelated with it: with j whole children and a part φ' of the next, φ = (j + φ')/b, and
     the differences add s((j + φ'²) − (j + φ')²/b), where s is the variance of a child's count
     by itself and what is below it.
     """
-    x = np.arange(1, size + 1)
-    part = np.zeros(size)
-    added = np.zeros(size)
+    x = leaves
+    part, added = np.zeros(len(x)), np.zeros(len(x))
     for s in spreads(branching, levels):
         whole = x % branching
         x = x // branching
@@ -76,3 +80,44 @@ def prefix_variances(size: int, branching: int, levels: int, share: float = 0.0)
     part = part + x
     total = branching * spreads(branching, levels)[-1]
     return np.asarray(added + (part - share) ** 2 * total, dtype=np.float64)
+
+
+def prefix_tails(size: int, branching: int, levels: int, share: float = 0.0) -> Floats:
+    """How far the same sums are from being Gaussian: the sum of the fourth powers of the weights of all noises, over
+    the square of the sum of their squares. It is 1 for a single noise, and 1/n for n that weigh the same.
+
+    Going down to leaf x, what is estimated has the weight d + (1 − s)e on each child of a node, where e is the weight
+    of the node and d what `variances_at` adds: of the whole children, of those after x, and of the one that x is in,
+    which is divided further. The node's own noise has the weight s·e, and a child that is not divided the fourth power
+    of its weight times what a count by itself and all below it have.
+    """
+    digits, parts = _digits(size, branching, levels)
+    own, fourth = spreads(branching, levels), [1.0]
+    for s in own[1:]:
+        fourth.append(s**4 + (1 - s) ** 4 * branching * fourth[-1])
+    inherited, found = np.full(size, -share), np.zeros(size)
+    for height in range(levels - 1, -1, -1):
+        whole, part = digits[height], parts[height]
+        mean = (whole + part) / branching if height < levels - 1 else np.zeros(size)
+        full, none, divided = (1 - mean + inherited, inherited - mean, part - mean + inherited)
+        rest = branching - 1 - whole
+        found += fourth[height] * (whole * full**4 + np.maximum(rest, 0) * none**4)
+        # Where x is at the end, nothing is divided, and all children are whole.
+        found += np.where(rest >= 0, (own[height] * divided) ** 4, 0.0)
+        inherited = (1 - own[height]) * np.where(rest >= 0, divided, 0.0)
+    return np.asarray(found / prefix_variances(size, branching, levels, share) ** 2, dtype=np.float64)
+
+
+def _digits(size: int, branching: int, levels: int) -> tuple[list[NDArray[Any]], list[Floats]]:
+    """For x = 1 … size and each height, leaves first: how many children of its node are whole, and how much of the
+    next one.
+    """
+    x, part = np.arange(1, size + 1), np.zeros(size)
+    digits: list[NDArray[Any]] = []
+    parts: list[Floats] = []
+    for height in range(levels):
+        whole = x if height == levels - 1 else x % branching
+        digits.append(whole)
+        parts.append(part)
+        x, part = x // branching, (whole + part) / branching
+    return digits, parts
