@@ -54,6 +54,10 @@ class DataError(MargraveError):
     """Data that does not fit the spec. Names the column, the rule and how many records, never a value."""
 
 
+class DataWarning(UserWarning):
+    """Something about the data that only the curator may see, said while a release is made. Names no value."""
+
+
 class BundleError(MargraveError):
     """A release bundle that cannot be read or written."""
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPath, parts
-from margrave.cli.terminal import Terminal, notice, print_frame, print_json, progress, say, warn_of_formulas
+from margrave.cli.terminal import (
+    Terminal,
+    notice,
+    print_frame,
+    print_json,
+    progress,
+    say,
+    warn_of_formulas,
+    warnings_of_data,
+)
 
 if TYPE_CHECKING:
     from margrave.publish.verification.signature import SigningKey
@@ -66,7 +75,7 @@ def release(
     if to is not None:
         check_target(to)
     key = _signing_key(sign, to)
-    with progress("Measuring") as update:
+    with warnings_of_data(), progress("Measuring") as update:
         charged = {"account": account, "dataset": dataset, "request": request}
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:

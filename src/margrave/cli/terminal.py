@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -175,6 +177,20 @@ def watching(what: str) -> Iterator[Progress | None]:
             status.update(what if misfit is None else f"{what}: misfit {misfit:.3g}")
 
         yield update
+
+
+@contextmanager
+def warnings_of_data() -> Iterator[None]:
+    """Shows what the curator alone is to know of the data, as soon as it is known."""
+    from margrave.errors import DataWarning
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        notice(f"WARNING: {message}.")
+
+    with catch_warnings():
+        simplefilter("always", DataWarning)
+        warnings.showwarning = show
+        yield
 
 
 def warn_of_formulas(texts: Sequence[str]) -> None:

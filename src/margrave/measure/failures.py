@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from margrave.errors import DataError, MargraveError
+from margrave.measure.looks import Look
+
+NO_LOOKS: Mapping[Look, int] = MappingProxyType({})
+"""Of records of which nothing is said but how many they are."""
 
 Step = TypeVar("Step")
 
@@ -36,6 +41,8 @@ class Failures:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._looks: dict[tuple[str, str, str], Counter[Look]] = {}
+        self._rows = 0
 
     def __bool__(self) -> bool:
         return bool(self._counts)
@@ -43,17 +50,33 @@ class Failures:
     def __repr__(self) -> str:
         return "<Failures>"
 
-    def add(self, place: str, rule: str, remedy: str, count: int) -> None:
-        """Adds ``count`` records that break the rule at the place (``column 'age'``)."""
+    def saw(self, rows: int) -> None:
+        """Notes that so many records were looked at, so that at the end most of them can be told from few."""
+        self._rows += rows
+
+    def add(self, place: str, rule: str, remedy: str, count: int, looks: Mapping[Look, int] = NO_LOOKS) -> None:
+        """Adds ``count`` records that break the rule at the place (``column 'age'``), and what they look like."""
         if count:
             self._counts[place, rule, remedy] += count
+            self._looks.setdefault((place, rule, remedy), Counter()).update(looks)
 
     def check(self) -> None:
         """Raises one DataError that lists every broken rule, if there is any."""
         if not self._counts:
             return
         lines = [
-            f"  {place} {rule}: {records(count)} break{'s' if count == 1 else ''} this; {remedy}"
+            f"  {place} {rule}: {records(count)} break{'s' if count == 1 else ''} this; "
+            + self._remedy(remedy, count, self._looks[place, rule, remedy])
             for (place, rule, remedy), count in self._counts.items()
         ]
         raise DataError("\n".join(["the data does not fit the spec", *lines]))
+
+    def _remedy(self, remedy: str, count: int, looks: Counter[Look]) -> str:
+        """What to do. Where most of a column breaks a rule, a value for the rest would only hide that."""
+        look = next((look for look, number in looks.most_common(1) if 2 * number > count), None)
+        if look is not None and look.remedy is not None:
+            return f"they look like {look.words}: {look.remedy}"
+        if not looks or 2 * count <= self._rows or not self._rows:
+            return remedy
+        seen = "they look like no one kind" if look is None else f"they look like {look.words}"
+        return f"these are most of its records, and {seen}: compare what is declared with the codebook of the data"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,6 +21,7 @@ import pyarrow as pa
 from margrave.errors import DataError, UsageError
 from margrave.measure import parse
 from margrave.measure.failures import Failures
+from margrave.measure.looks import Look, Looks
 from margrave.measure.sources.columns import days, encode, kind_of, plain
 from margrave.spec.codebook import Bins, Categories, CodebookEntry, Range
 
@@ -34,12 +36,16 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 @dataclass(frozen=True)
 class Recoded:
-    """The codes of a batch in the smallest unsigned type, and how many records break each rule (their code is 0)."""
+    """The codes of a batch in the smallest unsigned type, and how many records break each rule (their code is 0).
+
+    ``looks``: what those look like that are outside of what is declared.
+    """
 
     codes: npt.NDArray[np.unsignedinteger[Any]] = field(repr=False)
     missing: int = field(repr=False)
     outside: int = field(repr=False)
     undecodable: int = field(repr=False)
+    looks: Mapping[Look, int] = field(repr=False, default_factory=dict)
 
 
 def recode(column: pa.Array, entry: CodebookEntry) -> Recoded:
@@ -78,7 +84,9 @@ class Recoder:
         if signed is None:
             return self._by_value(column)
         codes = np.maximum(signed, 0).astype(self._type)
-        return Recoded(codes, *_broken(signed))
+        broken = _broken(signed)
+        look = Look.DATES if kind == "dates" else Look.NUMBERS
+        return Recoded(codes, *broken, looks={look: broken[1]})
 
     def report(self, recoded: Recoded, failures: Failures) -> None:
         """Adds the records that break a rule to the failures of the pass."""
@@ -89,8 +97,10 @@ class Recoder:
             "declare `missing` or `other` for this attribute",
             recoded.missing,
         )
-        failures.add(place, rule_text(self.entry), "declare `other` for this attribute", recoded.outside)
-        failures.add(place, "must be UTF-8 text", "convert the file to UTF-8, or declare `other`", recoded.undecodable)
+        remedy = "declare `other` for this attribute"
+        failures.add(place, rule_text(self.entry), remedy, recoded.outside, recoded.looks)
+        encoding = "name the file's encoding under [data] ('margrave init' finds it), or convert it to UTF-8"
+        failures.add(place, "must be UTF-8 text", encoding, recoded.undecodable)
 
     def _declared(self, value: str | None, default: int) -> int:
         return default if value is None else self._labels[value]
@@ -106,7 +116,19 @@ class Recoder:
         signed = np.append(signed, self._missing)
         codes = np.maximum(signed, 0).astype(self._type)[indices]
         whole = not column.null_count and signed[:-1].min(initial=0) >= 0
-        return Recoded(codes, *((0, 0, 0) if whole else _broken(signed[indices])))
+        if whole:
+            return Recoded(codes, 0, 0, 0)
+        return Recoded(codes, *_broken(signed[indices]), looks=self._looks(distinct, signed, indices))
+
+    def _looks(
+        self, distinct: list[Any], signed: npt.NDArray[np.int64], indices: npt.NDArray[np.integer[Any]]
+    ) -> Mapping[Look, int]:
+        """What the records outside look like, by the distinct values of the batch."""
+        times = np.bincount(indices, minlength=len(signed))
+        looks, look = Counter[Look](), Looks(self._labels)
+        for place in np.flatnonzero(signed[:-1] == OUTSIDE):
+            looks[look(distinct[place])] += int(times[place])
+        return looks
 
     def _remember(self, value: Any) -> int:
         # 1, 1.0 and True are one key of a dictionary; they must not share a code.

@@ -52,6 +52,7 @@ def read(
     total = source.total if progress else None
     done = 0
     for batch in source.batches(wanted):
+        failures.saw(batch.num_rows)
         codes = {}
         for recoder in recoders:
             recoded = recoder(batch.column(recoder.entry.name))

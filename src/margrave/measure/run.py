@@ -16,7 +16,9 @@ from margrave.crossing import Answer, ExactTables, Measured
 from margrave.errors import DataError, RefusedError
 from margrave.facts.declared import is_given
 from margrave.measure.engines.count import count_margins, count_tables
-from margrave.measure.sources.sources import open_source
+from margrave.measure.sources.commas import as_written, number_columns
+from margrave.measure.sources.sources import Source, open_source
+from margrave.measure.swallowed import warn_of_swallowed
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.plan import Plan, given_facts
@@ -26,8 +28,14 @@ from margrave.spec.spec import Spec
 
 def count(spec: Spec, data: Any, margins: Iterable[Margin], progress: Progress | None = None) -> ExactTables:
     """Exact tables, in one pass; of very large ones the occupied cells. Not private."""
-    dense, sparse = count_tables(open_source(data), spec.codebook, margins, **_options(spec), progress=progress)
+    dense, sparse = count_tables(_opened(spec, data), spec.codebook, margins, **_options(spec), progress=progress)
     return ExactTables(spec.domain, dense, sparse)
+
+
+def _opened(spec: Spec, data: Any) -> Source:
+    """The source, read as the spec says that it is written."""
+    numbers = [*number_columns(spec.codebook), *([] if spec.counted is None else [spec.counted])]
+    return as_written(open_source(data, dialect=spec.dialect), spec.dialect, numbers)
 
 
 def _options(spec: Spec) -> dict[str, Any]:
@@ -51,7 +59,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
     # Every cell gets its noise, so every cell is counted, occupied or not.
     tables = dict(
         count_margins(
-            open_source(data),
+            _opened(plan.spec, data),
             plan.spec.codebook,
             wanted,
             **_options(plan.spec),
@@ -64,6 +72,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
     if max(totals) == 0:
         raise DataError("the data has no records: there is nothing to release")
+    warn_of_swallowed(plan.spec.codebook, tables)
 
     def exact(margin: Margin) -> NDArray[np.int64]:
         return plan.encoding.counts(margin, tables[sources[margin]])

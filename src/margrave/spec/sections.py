@@ -25,6 +25,7 @@ from margrave.spec.choices import (
     Rounding,
     Strategy,
 )
+from margrave.spec.dialect import DIALECT_KEYS, USUAL, Dialect, read_dialect
 from margrave.spec.document import located
 from margrave.spec.public import SpecFolder, read_public
 from margrave.spec.reader import Node, words
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from margrave.spec.attributes import Names
 
 COUNT_KEYS = ("column", "public")
-DATA_KEYS = ("source", "count", "confidential", "unit")
+DATA_KEYS = ("source", "count", "confidential", "unit", *DIALECT_KEYS)
 UNIT_KEYS = ("column", "max_records")
 RELEASE_KEYS = (
     "tables", "all", "public", "impossible", "sensitive", "strategy", "objective", "nonnegative", "rounding",
@@ -63,7 +64,8 @@ class DataSection:
 
     ``source`` is a path, a glob or a URL as written; ``base`` the folder that relative paths start from.
     ``count`` is the column that holds the number of records where the file is already tabulated. ``count_public``:
-    sums of it may be published exactly, as everything is whose protection is given up.
+    sums of it may be published exactly, as everything is whose protection is given up. ``dialect``: how the file is
+    written.
     """
 
     source: str | None = field(default=None, repr=False)
@@ -72,6 +74,7 @@ class DataSection:
     unit: Unit | None = None
     base: Path | None = field(default=None, compare=False, repr=False)
     count_public: bool = False
+    dialect: Dialect = USUAL
 
     def __post_init__(self) -> None:
         if self.count is not None and self.unit is not None:
@@ -120,7 +123,8 @@ def read_data(node: Node, names: Names, base: Path | None) -> DataSection:
     confidential = keys["confidential"].flag() if "confidential" in keys else True
     unit = _read_unit(keys["unit"]) if "unit" in keys else None
     source = keys["source"].path() if "source" in keys else None
-    return DataSection(source, count, confidential is not False, unit if count is None else None, base, public)
+    owner = unit if count is None else None
+    return DataSection(source, count, confidential is not False, owner, base, public, read_dialect(keys))
 
 
 def _read_count(node: Node) -> tuple[str | None, bool]:

@@ -32,6 +32,7 @@ from margrave.spec.choices import (
 )
 from margrave.spec.codebook import Categories, Codebook
 from margrave.spec.contradictions import contradictions
+from margrave.spec.dialect import USUAL, Dialect
 from margrave.spec.document import parse_text, spec_text, with_lines
 from margrave.spec.public import SpecFolder
 from margrave.spec.reader import Node, TooManyError
@@ -183,6 +184,11 @@ class Spec:
     def records_per_unit(self) -> int:
         """How many records one protected unit may own."""
         return 1 if self.data is None or self.data.unit is None else self.data.unit.max_records
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file of data is written."""
+        return USUAL if self.data is None else self.data.dialect
 
     @property
     def counted(self) -> str | None:

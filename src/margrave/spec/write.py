@@ -60,6 +60,7 @@ def _data(spec: Spec) -> dict[str, object]:
         "confidential": data.confidential,
         "unit": None if unit is None else {"column": unit.column, "max_records": unit.max_records},
     }
+    written |= data.dialect.as_dict()
     return {key: value for key, value in written.items() if value is not None}
 
 

@@ -17,6 +17,7 @@ from margrave.errors import DataError
 from margrave.files.extensions import COMPRESSIONS, DELIMITED
 from margrave.measure.failures import guarded, records
 from margrave.measure.sources.registry import FileKind, register
+from margrave.spec.dialect import USUAL, Dialect
 
 _HEAD = 1 << 20
 _BLOCK = 1 << 22
@@ -33,6 +34,7 @@ class Delimited:
     blank_lines: int
     has_records: bool
     total: int | None = None
+    encoding: str = USUAL.encoding
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of the columns as dictionaries of bytes. Empty text is not NULL here; recoding decides.
@@ -43,7 +45,8 @@ class Delimited:
             return
         ragged: list[None] = []
         trouble = f"{self.path} cannot be read as delimited text: check quotes, line ends and that the file is complete"
-        with guarded(lambda: _open(self.path), trouble) as stream:
+        trouble = _trouble(trouble, Dialect(encoding=self.encoding))
+        with guarded(lambda: _open(self.path, self.encoding), trouble) as stream:
             reader = guarded(lambda: self._reader(stream, columns, ragged), trouble)
             end: bytes | None = None
             while (batch := guarded(lambda: next(reader, None), trouble)) is not None:
@@ -92,13 +95,14 @@ class Delimited:
         )
 
 
-def open_delimited(path: Path) -> Delimited:
+def open_delimited(path: Path, dialect: Dialect = USUAL) -> Delimited:
     """Reads the header alone."""
-    head = guarded(lambda: _head(path), f"{path} cannot be read: check that the file is complete and not damaged")
+    complete = f"{path} cannot be read: check that the file is complete and not damaged"
+    head = guarded(lambda: head_of(path, dialect.encoding), _trouble(complete, dialect))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path} is UTF-16 text: convert it to UTF-8")
+        raise DataError(f'{path} is UTF-16 text: write encoding = "utf-16" under [data], or convert it to UTF-8')
     text = guarded(lambda: head.decode("utf-8-sig", errors="surrogateescape"), f"{path} has no readable header")
-    delimiter = "\t" if ".tsv" in path.suffixes else _delimiter(text)
+    delimiter = dialect.delimiter or ("\t" if ".tsv" in path.suffixes else _delimiter(text))
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     blank_lines = 0
     header = guarded(lambda: next(rows, None), f"{path} has no readable header")
@@ -108,9 +112,19 @@ def open_delimited(path: Path) -> Delimited:
     if header is None:
         raise DataError(f"{path} is empty: delimited text needs a header line with the names of the columns")
     if any("\udc80" <= letter <= "\udcff" for name in header for letter in name):
-        raise DataError(f"{path} has a header that is not UTF-8: convert the file to UTF-8")
+        raise DataError(
+            f"{path} has a header that is not UTF-8: name its encoding under [data], such as "
+            "encoding = \"windows-1252\" ('margrave init' finds it), or convert the file to UTF-8"
+        )
     more = len(head) >= _HEAD or guarded(lambda: next(rows, None), f"{path} cannot be read") is not None
-    return Delimited(path, tuple(header), delimiter, blank_lines, more)
+    return Delimited(path, tuple(header), delimiter, blank_lines, more, encoding=dialect.encoding)
+
+
+def _trouble(text: str, dialect: Dialect) -> str:
+    """What is said of a file that cannot be read; a wrong encoding may be the cause."""
+    if dialect.encoding == USUAL.encoding:
+        return text
+    return f"{text}, and that its encoding is {dialect.encoding}, as [data] says"
 
 
 def _delimiter(text: str) -> str:
@@ -119,16 +133,21 @@ def _delimiter(text: str) -> str:
     return next((delimiter for delimiter in _DELIMITERS if delimiter in line), ",")
 
 
-def _open(path: Path) -> Any:
-    """A stream of the decompressed bytes."""
+def _open(path: Path, encoding: str = USUAL.encoding) -> Any:
+    """A stream of the decompressed bytes, as UTF-8."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression == "xz":
-        return pa.PythonFile(lzma.open(path), mode="r")
-    return pa.input_stream(str(path), compression=compression)
+        return _as_utf8(pa.PythonFile(lzma.open(path), mode="r"), encoding)
+    return _as_utf8(pa.input_stream(str(path), compression=compression), encoding)
 
 
-def _head(path: Path) -> bytes:
-    with _open(path) as stream:
+def _as_utf8(stream: Any, encoding: str) -> Any:
+    return stream if encoding == USUAL.encoding else pa.transcoding_input_stream(stream, encoding, USUAL.encoding)
+
+
+def head_of(path: Path, encoding: str = USUAL.encoding) -> bytes:
+    """The beginning of a file."""
+    with _open(path, encoding) as stream:
         parts: list[bytes] = []
         size = 0
         while size < _HEAD and (part := stream.read(_HEAD - size)):
@@ -137,4 +156,6 @@ def _head(path: Path) -> bytes:
         return b"".join(parts)
 
 
-register(FileKind("delimited text", DELIMITED, open_delimited, compressions=tuple(COMPRESSIONS)))
+register(
+    FileKind("delimited text", DELIMITED, open_delimited, compressions=tuple(COMPRESSIONS), open_as=open_delimited)
+)

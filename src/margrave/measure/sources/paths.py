@@ -17,9 +17,11 @@ from margrave.measure.sources.registry import (
     check_columns,
     file_kinds,
     is_url,
+    no_dialect,
     register,
     source_kinds,
 )
+from margrave.spec.dialect import USUAL, Dialect
 
 _TOTAL_FILES = 64
 """Of more files than this the records are not added up beforehand: that would open all of them twice."""
@@ -57,7 +59,7 @@ def is_path(data: Any) -> bool:
     return isinstance(data, str | Path)
 
 
-def open_path(data: str | Path, base: Path) -> Source:
+def open_path(data: str | Path, base: Path, dialect: Dialect = USUAL) -> Source:
     """The file, the files of the folder, or the files that match."""
     if is_url(data):
         # Not repeated: it may hold a password.
@@ -67,15 +69,17 @@ def open_path(data: str | Path, base: Path) -> Source:
         )
     path = base / data
     if path.is_dir():
+        if dialect.of_text:
+            raise no_dialect("folders")
         return _open_folder(path)
     if path.exists():
-        return _open_file(path)
+        return _open_file(path, dialect)
     if any(letter in str(data) for letter in "*?["):
         pattern = path.absolute()
         files = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
         if not files:
             raise DataError(f"no file matches {path}")
-        return _chain([_open_file(file) for file in files if file.is_file()])
+        return _chain([_open_file(file, dialect) for file in files if file.is_file()])
     raise DataError(f"{path} does not exist")
 
 
@@ -99,7 +103,7 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _open_file(path: Path) -> Source:
+def _open_file(path: Path, dialect: Dialect) -> Source:
     if not path.is_file():
         raise DataError(f"{path} is no ordinary file: a pipe or a device cannot be read twice, and might never end")
     kind = next((kind for kind in file_kinds() if kind.accepts(path)), None)
@@ -108,11 +112,15 @@ def _open_file(path: Path) -> Source:
         known = ", ".join(chain.from_iterable(endings))
         packed = ", ".join(ending for one in file_kinds() for ending in one.compressions)
         raise UsageError(f"{path} has an unknown extension: known are {known}; text may be compressed too ({packed})")
-    return kind.open(path)
+    if not dialect.of_text:
+        return kind.open(path)
+    if kind.open_as is None:
+        raise no_dialect(f"{kind.name} files")
+    return kind.open_as(path, dialect)
 
 
 def _chain(parts: Sequence[Source]) -> Source:
     return parts[0] if len(parts) == 1 else Chain(tuple(parts))
 
 
-register(SourceKind("files", is_path, open_path, general=True))
+register(SourceKind("files", is_path, open_path, general=True, open_as=open_path))

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from margrave.errors import DataError, UsageError, suggest
+from margrave.spec.dialect import Dialect
 
 
 class Source(Protocol):
@@ -33,7 +34,8 @@ class SourceKind:
 
     ``accepts``: whether it can open what it is given; no two kinds accept the same, except that one which is
     ``general`` is asked only when none of the others does. ``open``: from the data, and the folder that paths are
-    relative to. ``extensions``: those of its files, if it has files.
+    relative to. ``extensions``: those of its files, if it has files. ``open_as`` opens text that is written in a
+    dialect of its own; None where data says itself how it is written.
     """
 
     name: str
@@ -41,13 +43,15 @@ class SourceKind:
     open: Callable[[Any, Path], Source]
     extensions: tuple[str, ...] = ()
     general: bool = False
+    open_as: Callable[[Any, Path, Dialect], Source] | None = None
 
 
 @dataclass(frozen=True)
 class FileKind:
     """One kind of file, known by its ``extensions``, after which one of ``compressions`` may follow.
 
-    ``in_folder``: opens a file as a part of a folder; None where folders of such files are not read.
+    ``in_folder``: opens a file as a part of a folder; None where folders of such files are not read. ``open_as`` opens
+    text that is written in a dialect of its own; None where a file says itself how it is written.
     """
 
     name: str
@@ -55,6 +59,7 @@ class FileKind:
     open: Callable[[Path], Source]
     compressions: tuple[str, ...] = ()
     in_folder: Callable[[Path, Path], Source] | None = None
+    open_as: Callable[[Path, Dialect], Source] | None = None
 
     def accepts(self, path: Path) -> bool:
         """Whether a file is of this kind, by its name."""
@@ -92,6 +97,11 @@ def file_kinds() -> tuple[FileKind, ...]:
 def is_url(data: str | Path) -> bool:
     """Whether text is a URL; one letter before the colon is a drive, and a Path keeps only one of two slashes."""
     return _URL.match(str(data)) is not None
+
+
+def no_dialect(name: str) -> UsageError:
+    """Only delimited text can be written in this way or that."""
+    return UsageError(f"delimiter and encoding are of delimited text, which {name} are not: leave them out of [data]")
 
 
 def check_columns(source: Source, wanted: Sequence[str]) -> None:

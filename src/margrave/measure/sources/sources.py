@@ -16,19 +16,25 @@ from margrave.measure.sources import postgresql as postgresql
 from margrave.measure.sources import streams as streams
 from margrave.measure.sources.registry import Source as Source
 from margrave.measure.sources.registry import check_columns as check_columns
-from margrave.measure.sources.registry import source_kinds
+from margrave.measure.sources.registry import no_dialect, source_kinds
+from margrave.spec.dialect import USUAL, Dialect
 
 
-def open_source(data: Any, base: Path | None = None) -> Source:
+def open_source(data: Any, base: Path | None = None, dialect: Dialect = USUAL) -> Source:
     """The source behind a path, a glob, a database or a table in memory.
 
     ``data`` is a path (relative to ``base``) of delimited text, Parquet or Arrow files; a table in a database, as
     ``survey.duckdb?table=people`` or ``postgresql://user@host/db?table=people``; or any object that speaks the Arrow
-    stream protocol: a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation.
+    stream protocol: a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation. ``dialect``: how
+    delimited text is written.
     """
     for kind in source_kinds():
         if kind.accepts(data):
-            return kind.open(data, base or Path())
+            if not dialect.of_text:
+                return kind.open(data, base or Path())
+            if kind.open_as is None:
+                raise no_dialect(kind.name)
+            return kind.open_as(data, base or Path(), dialect)
     raise UsageError(
         f"data cannot be a {type(data).__name__}: give a path, a pandas or Polars frame, an Arrow table or reader, "
         "or a DuckDB relation"
