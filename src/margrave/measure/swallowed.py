@@ -20,7 +20,8 @@ def warn_of_swallowed(codebook: Codebook, tables: Mapping[Margin, Integers]) -> 
     for name, value in swallowed(codebook, tables):
         warn(
             f"nearly every record went into {value!r} of column {name!r}, so its tables tell nothing: before you "
-            "publish, check how the file is written (decimal, delimiter and encoding under [data]) and what the spec declares",
+            "publish, check how the file is written (decimal, delimiter and encoding under [data]) and what the spec "
+            "declares",
             DataWarning,
             stacklevel=2,
         )
