@@ -40,10 +40,12 @@ from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
 from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.every import Question
+from margrave.planning.questions.tables import TablesQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
 from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack
+from margrave.publish.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.draft import draft_spec
@@ -182,10 +184,15 @@ def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:
     return Rehearsal(spec, data)
 
 
-def ask(question: PricedQuestion, answers: Answerer, *, ledger: Ledger, dataset: str, account: str) -> AnswerTable:
+def ask(question: Question, answers: Answerer, *, ledger: Ledger, dataset: str, account: str) -> AnswerTable | Release:
     """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same."""
+    if isinstance(question, TablesQuestion):
+        _check_tables(question.plan)
     answers.check()
     request = request_of(question, DataSetName.parse(dataset), account)
+    if isinstance(question, TablesQuestion):
+        drawn = lambda: measured_tables(question, answers.numbers(question))  # noqa: E731
+        return charged(ledger, question, request, drawn, AskedTablesPack())
     return charged(ledger, question, request, lambda: answers.numbers(question), AnswerPack())
 
 

@@ -14,6 +14,7 @@ from margrave.ledger.allowance import allowances
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.question import PricedQuestion
+from margrave.publish.verification.verify import verify as verify_bundle
 from margrave.session.expressions import col as c
 from margrave.session.expressions import when
 from margrave.session.session import Session
@@ -235,3 +236,35 @@ def test_answers_that_agree_by_chance_are_two(session, monkeypatch):
     session.batch(session["people"].count(), session["visits"].count(), eps=0.2)
     session["people"].count().release(eps=0.1)
     assert session.best(session["people"].count()).answers == 2
+
+
+@pytest.mark.slow
+def test_tables_are_an_ordinary_release_that_is_charged_once(session, ledger, tmp_path):
+    question = session["people"].where(c.age >= 18).tables([["region"]])
+    told = question.explain(eps=0.2)
+    assert left(ledger) == 1 and "planned as a release" in repr(told) and told.forecast[0].std_error > 0
+    out = question.release(eps=0.2)
+    assert left(ledger) == pytest.approx(0.8)
+    assert session.ask(question.text).release(eps="0.2").table("region").equals(out.table("region"))
+    assert left(ledger) == pytest.approx(0.8) and "tables(region)" in repr(session)
+    out.save(tmp_path / "out")
+    assert verify_bundle(tmp_path / "out").tables == 1
+    nobody = session["people"].where(c.age > c.age).tables(["region"]).release(eps=0.1)
+    assert set(nobody.table("region")["count"]) != {None}
+    verify(ledger)
+
+
+@pytest.mark.slow
+def test_all_answers_together_give_the_best_tables(session):
+    people = session["people"].where(~c.region.is_missing())
+    assert session.tables == ("people", "visits") and len(session.tables()) == 0
+    alone = people.group_by(c.region).count().release(eps=0.1)
+    people.tables([["region"]]).release(eps=0.1)
+    people.count().release(eps=0.1)
+    found = session.tables()
+    assert [len(one.rows) for one in found] == [1, 2] and found.tables[1].answers == 3
+    assert found.table("region")["value"].sum() == pytest.approx(found.tables[0].value)
+    best = session.best(people.group_by(c.region).count())
+    assert best.rows[0].std_error < 0.71 * alone.rows[0].std_error and "at no cost" in repr(found)
+    with pytest.raises(UsageError, match="not one table"):
+        found.table("age")

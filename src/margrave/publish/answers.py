@@ -31,39 +31,10 @@ _SHOWN = 12
 _UNREADABLE = "the stored answer cannot be read: it was changed, or written by a newer Margrave"
 
 
-@dataclass(frozen=True)
-class AnswerTable:
-    """The noisy whole numbers that answer a question, and what they say.
+class RowsOfAnswer:
+    """What has rows of values, one or many."""
 
-    ``charge`` says where it was charged. ``left`` is what the account may still spend, in words, where it is known.
-    """
-
-    question: PricedQuestion
-    numbers: tuple[int, ...]
-    charge: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    left: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", tuple(self.numbers))
-        if len(self.numbers) != numbers_of(self.question) or any(type(one) is not int for one in self.numbers):
-            raise UsageError("the numbers of an answer do not fit its question")
-
-    @property
-    def cost(self) -> Budget:
-        return self.question.cost
-
-    @cached_property
-    def rows(self) -> tuple[AnswerRow, ...]:
-        """One for each group, or for each value or share of a distribution in each group."""
-        question, mechanism = self.question, self.question.mechanism
-        groups = list(product(*(axis.shown for axis in question.sought.axes)))
-        names = tuple(axis.name for axis in question.sought.axes)
-        keys = [dict(zip(names, group, strict=True)) for group in groups]
-        if isinstance(mechanism, Noisy):
-            return tuple(noisy_rows(question, mechanism, keys, self.numbers))
-        if isinstance(mechanism, Selected):
-            return tuple(selected_rows(question, mechanism, keys, self.numbers))
-        return tuple(tree_rows(question, mechanism, keys, self.numbers))
+    rows: tuple[AnswerRow, ...]
 
     def _only(self) -> AnswerRow:
         if len(self.rows) != 1:
@@ -92,6 +63,41 @@ class AnswerTable:
         import pandas as pd
 
         return pd.DataFrame([row.as_dict() for row in self.rows])
+
+
+@dataclass(frozen=True)
+class AnswerTable(RowsOfAnswer):
+    """The noisy whole numbers that answer a question, and what they say.
+
+    ``charge`` says where it was charged. ``left`` is what the account may still spend, in words, where it is known.
+    """
+
+    question: PricedQuestion
+    numbers: tuple[int, ...]
+    charge: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    left: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", tuple(self.numbers))
+        if len(self.numbers) != numbers_of(self.question) or any(type(one) is not int for one in self.numbers):
+            raise UsageError("the numbers of an answer do not fit its question")
+
+    @property
+    def cost(self) -> Budget:
+        return self.question.cost
+
+    @cached_property
+    def rows(self) -> tuple[AnswerRow, ...]:  # type: ignore[override]
+        """One for each group, or for each value or share of a distribution in each group."""
+        question, mechanism = self.question, self.question.mechanism
+        groups = list(product(*(axis.shown for axis in question.sought.axes)))
+        names = tuple(axis.name for axis in question.sought.axes)
+        keys = [dict(zip(names, group, strict=True)) for group in groups]
+        if isinstance(mechanism, Noisy):
+            return tuple(noisy_rows(question, mechanism, keys, self.numbers))
+        if isinstance(mechanism, Selected):
+            return tuple(selected_rows(question, mechanism, keys, self.numbers))
+        return tuple(tree_rows(question, mechanism, keys, self.numbers))
 
     def with_left(self, left: str) -> AnswerTable:
         """The same, with what is left."""

@@ -1,157 +1,215 @@
 """The best estimate of counts from several answers: free, since it is computed from answers that were paid for.
 
-Answers that count the same rows by declared values are tables of one cube. Each gives every residual T below its keys S
-an estimate with the variance v · ∏_{j∈S∖T} k_j (docs/mathematics.md); these are averaged by inverse variance, and the
-wanted table is put together from them. So repeated and overlapping questions sharpen one another, and tables agree.
+Answers that count the same rows by declared values, and the tables of releases of these rows, are measurements of one
+cube. So they are combined as those of one release are: each gives every residual below its keys an estimate, these are
+averaged by inverse variance (docs/mathematics.md), and any table is put together from them. Repeated and overlapping
+questions sharpen one another, and tables agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, product
-from math import prod, sqrt
+from functools import cached_property
+from itertools import product
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.domain import Attribute, Domain, Margin
+from margrave.algebra.query import Query
+from margrave.budget.events import Measurement
+from margrave.crossing import Answer, Measured
 from margrave.errors import UsageError
-from margrave.noise import DiscreteLaplace
+from margrave.planning.forecast.accuracy import LEVEL, Accuracy
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.kinds import Values
-from margrave.planning.questions.language.aggregates import Aggregate, Count
+from margrave.planning.questions.kinds import Kind
+from margrave.planning.questions.language.aggregates import Aggregate, Count, Tables
 from margrave.planning.questions.language.expressions import Column
-from margrave.planning.questions.language.relations import Key
+from margrave.planning.questions.language.relations import Key, Relation
+from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.mechanisms import Noisy
+from margrave.planning.questions.missing import is_never_missing
+from margrave.planning.questions.rows import rows_of
 from margrave.planning.questions.sought import Sought, sought_of
-from margrave.publish.answer_values import GAUSSIAN_95, LAPLACE_95, AnswerRow
-from margrave.publish.answers import AnswerTable
+from margrave.planning.questions.tables import complete_rows
+from margrave.publish.answer_values import AnswerRow
+from margrave.publish.answers import AnswerTable, RowsOfAnswer
+from margrave.publish.estimates import half_width
+from margrave.publish.release import Release
+from margrave.reconstruct.unbiased import Fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Table = NDArray[np.float64]
-Names = tuple[str, ...]
 
-
-@dataclass(frozen=True)
-class BestCounts:
+@dataclass(frozen=True, repr=False)
+class BestCounts(RowsOfAnswer):
     """The best estimate of a table of counts from ``answers`` answers."""
 
     question: Count
     rows: tuple[AnswerRow, ...]
     answers: int
 
-    def to_pandas(self) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame([row.as_dict() for row in self.rows])
-
     def __repr__(self) -> str:
         lines = [f"  {row.said()}" for row in self.rows]
         return "\n".join([f"{said(self.question)}: from {self.answers} answers, at no cost", *lines])
 
 
+@dataclass(frozen=True, repr=False)
+class BestTables:
+    """The best estimates of every table of counts that was asked for, and of those of releases; all of them agree."""
+
+    tables: tuple[BestCounts, ...]
+
+    def __iter__(self) -> Iterator[BestCounts]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def table(self, *names: str) -> pd.DataFrame:
+        """The only table over these columns."""
+        found = [one for one in self.tables if {key.name for key in one.question.by} == set(names)]
+        if len(found) != 1:
+            there = "; ".join(said(one.question) for one in self.tables) or "nothing yet"
+            raise UsageError(f"there is not one table over {', '.join(names) or 'all rows'}; there are: {there}")
+        return found[0].to_pandas()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.tables)) or "no answer counts rows by declared values yet"
+
+
 @dataclass(frozen=True)
-class _Measured:
-    """A noisy table over some names, the variance of each cell, and how many deviations hold 95 % of its noise."""
+class Evidence:
+    """All noisy tables of the same rows: each a measurement over ``kinds``, columns by their names in order.
 
-    names: Names
-    table: Table
-    variance: float
-    deviations: float
+    ``tables``: the keys by which they were counted. ``answers``: how many answers they are from.
+    """
+
+    rows: Relation
+    kinds: Mapping[str, Kind]
+    noisy: tuple[Answer, ...]
+    tables: frozenset[Margin]
+    answers: int
+
+    def joined(self, other: Evidence) -> Evidence:
+        kinds = dict(sorted({**self.kinds, **other.kinds}.items()))
+        both = (*self.noisy, *other.noisy)
+        return Evidence(self.rows, kinds, both, self.tables | other.tables, self.answers + other.answers)
+
+    @cached_property
+    def fit(self) -> Fit:
+        domain = Domain(tuple(_attribute(name, kind) for name, kind in self.kinds.items() if kind.high > kind.low))
+        accuracy = Accuracy(domain, tuple(one.measurement for one in self.noisy))
+        return Fit(accuracy, Measured(self.noisy, {}, True))
+
+    def counts(self, wanted: Count, sought: Sought) -> BestCounts:
+        """The best table over the keys of a count."""
+        names = tuple(axis.name for axis in sought.axes)
+        varying = tuple(axis.name for axis in sought.axes if len(axis.codes) > 1)
+        margin, accuracy = tuple(sorted(varying)), self.fit.accuracy
+        if not set(margin) <= set(accuracy.domain.names) or not accuracy.covers(margin):
+            raise UsageError(f"no answer counts these rows by {', '.join(names) or 'all rows'} yet: ask for it first")
+        table = self.fit.margin(margin).transpose([margin.index(name) for name in varying])
+        error = accuracy.cell_noise(margin)
+        spread, half = sqrt(error.variance), half_width(error, LEVEL)
+        groups = product(*(axis.shown for axis in sought.axes))
+        rows = []
+        for group, number in zip(groups, table.reshape(-1).tolist(), strict=True):
+            ends = max(0.0, number - half), max(0.0, number + half)
+            rows.append(AnswerRow(dict(zip(names, group, strict=True)), number, spread, *ends))
+        return BestCounts(wanted, tuple(rows), self.answers)
 
 
-def best_counts(data: DataSpec, wanted: Aggregate, answers: Sequence[AnswerTable]) -> BestCounts:
+def best_counts(data: DataSpec, wanted: Aggregate, answers: Sequence[AnswerTable | Release]) -> BestCounts:
     """The best estimate of counts by declared values from all answers that count the same rows."""
     if not isinstance(wanted, Count):
         raise UsageError("answers are combined for counts alone")
     sought = sought_of(wanted, data)
-    problem = _problem(wanted, sought, data)
+    problem = cube_problem(wanted, sought, data)
     if problem is not None:
         raise UsageError(f"answers cannot be combined: {problem}")
-    found = [_measured(one) for one in answers if _fits(one, wanted, data)]
-    sizes = {axis.name: len(axis.codes) for axis in sought.axes}
-    for one in found:
-        sizes |= dict(zip(one.names, one.table.shape, strict=True))
-    names = tuple(axis.name for axis in sought.axes)
-    value, variance = np.zeros([sizes[name] for name in names]), 0.0
-    for part in _subsets(names):
-        residual, spread = _residual(part, found, sizes)
-        outside = prod(sizes[name] for name in names if name not in part)
-        value = value + _spread_out(residual, part, names) / outside
-        variance += spread * prod(1 - 1 / sizes[name] for name in part) / outside**2
-    half = max(one.deviations for one in found) * sqrt(variance)
-    groups = product(*(axis.shown for axis in sought.axes))
-    rows = []
-    for group, number in zip(groups, value.reshape(-1).tolist(), strict=True):
-        ends = max(0.0, number - half), max(0.0, number + half)
-        rows.append(AnswerRow(dict(zip(names, group, strict=True)), number, sqrt(variance), *ends))
-    return BestCounts(wanted, tuple(rows), len(found))
+    nothing = Evidence(wanted.rows, {}, (), frozenset(), 0)
+    return evidence_of(data, answers).get(wanted.rows, nothing).counts(wanted, sought)
 
 
-def _subsets(names: Names) -> Iterator[Names]:
-    return chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
+def best_tables(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> BestTables:
+    """The best estimate of every table that was asked for."""
+    found = []
+    for one in evidence_of(data, answers).values():
+        for names in sorted(one.tables, key=lambda names: (len(names), names)):
+            wanted = Count(one.rows, tuple(Key(name, Column(name)) for name in names))
+            found.append(one.counts(wanted, sought_of(wanted, data)))
+    return BestTables(tuple(found))
 
 
-def _problem(node: Count, sought: Sought, data: DataSpec) -> str | None:
+def evidence_of(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> dict[Relation, Evidence]:
+    """What answers say of counts, by the rows that they count."""
+    found: dict[Relation, Evidence] = {}
+    for one in answers:
+        told = _of_release(one, data) if isinstance(one, Release) else _of_count(one, data)
+        if told is not None:
+            found[told.rows] = found[told.rows].joined(told) if told.rows in found else told
+    return found
+
+
+def cube_problem(node: Count, sought: Sought, data: DataSpec) -> str | None:
     """Why a table of counts is no table of a cube: sums of its cells must be the counts of fewer keys."""
     enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
     if any(one is not None for one in enforced):
         return "a bound of its own leaves rows out"
-    return next((text for key in node.by if (text := _key_problem(key, data)) is not None), None)
-
-
-def _key_problem(key: Key, data: DataSpec) -> str | None:
-    columns = [column for table in data.tables for column in table.columns if column.name == key.name]
-    plain = key.value == Column(key.name) and not key.only and len(columns) == 1
-    if not plain or not isinstance(columns[0].kind, Values):
-        return f"{key.name!r} is not a declared column of values, taken whole"
-    entry = columns[0].entry
-    if entry is None or (entry.missing is None and entry.other is None):
-        return f"{key.name!r} may be missing, and rows without it are in no group: it has no declared value for that"
+    for key in node.by:
+        if key.value != Column(key.name) or key.only:
+            return f"{key.name!r} is not a declared column of values, taken whole"
+        if not is_never_missing(key.name, node.rows, data):
+            return (
+                f"{key.name!r} may be missing, and rows without it are in no group: it has no declared value for "
+                "that; ask about the rows where it is not missing"
+            )
     return None
 
 
-def _fits(answer: AnswerTable, wanted: Count, data: DataSpec) -> bool:
-    node = answer.question.aggregate
-    same = isinstance(node, Count) and node.rows == wanted.rows and answer.question.data == data
-    return same and isinstance(node, Count) and _problem(node, answer.question.sought, data) is None
+def _attribute(name: str, kind: Kind) -> Attribute:
+    return Attribute(name, tuple(str(code) for code in range(kind.low, kind.high + 1)))
 
 
-def _measured(answer: AnswerTable) -> _Measured:
-    axes, mechanism = answer.question.sought.axes, answer.question.mechanism
-    assert isinstance(mechanism, Noisy)
-    table = np.array([float(one) for one in answer.numbers]).reshape([len(axis.codes) for axis in axes])
-    deviations = LAPLACE_95 if isinstance(mechanism.noise, DiscreteLaplace) else GAUSSIAN_95
-    return _Measured(tuple(axis.name for axis in axes), table, mechanism.noise.variance, deviations)
+def _of_count(answer: AnswerTable, data: DataSpec) -> Evidence | None:
+    question = answer.question
+    node, mechanism = question.aggregate, question.mechanism
+    if not isinstance(node, Count) or not isinstance(mechanism, Noisy) or question.data != data:
+        return None
+    if cube_problem(node, question.sought, data) is not None:
+        return None
+    axes = question.sought.axes
+    varying = [axis for axis in axes if len(axis.codes) > 1]
+    table = np.array(answer.numbers, dtype=np.int64).reshape([len(axis.codes) for axis in varying])
+    noisy = _ordered(Query(tuple(axis.name for axis in varying)), table, Measurement(Query(()), mechanism.noise))
+    names = tuple(sorted(axis.name for axis in axes))
+    kinds = {axis.name: axis.kind for axis in sorted(axes, key=lambda axis: axis.name)}
+    return Evidence(node.rows, kinds, (noisy,), frozenset({names}), 1)
 
 
-def _residual(part: Names, found: Sequence[_Measured], sizes: dict[str, int]) -> tuple[Table, float]:
-    """What all tables that contain some names say of their residual, by inverse variance, and its variance."""
-    total, weights = np.zeros([sizes[name] for name in part]), 0.0
-    for one in found:
-        if set(part) <= set(one.names):
-            rest = [at for at, name in enumerate(one.names) if name not in part]
-            kept = [name for name in one.names if name in part]
-            margin = one.table.sum(axis=tuple(rest)).transpose([kept.index(name) for name in part])
-            weight = 1 / (one.variance * prod(one.table.shape[at] for at in rest))
-            total, weights = total + weight * _centred(margin), weights + weight
-    if not weights:
-        asked = ", ".join(part) or "all rows"
-        raise UsageError(f"no answer counts these rows by {asked} yet: ask for it first")
-    return total / weights, 1 / weights
+def _of_release(release: Release, data: DataSpec) -> Evidence | None:
+    """The measurements of tables that were asked for; their title is the question."""
+    try:
+        node = parsed(release.plan.title, data)
+    except UsageError:
+        return None
+    if not isinstance(node, Tables) or node.most_rows is not None or not release.plan.encoding.keeps_cells:
+        return None
+    kinds = {column.name: column.kind for column in rows_of(node.rows, data).columns if column.name in node.names}
+    noisy = tuple(_ordered(one.measurement.query, one.outputs, one.measurement) for one in release.measured.answers)
+    tables = frozenset(tuple(sorted(table.names)) for table in node.tables)
+    return Evidence(complete_rows(node, data), dict(sorted(kinds.items())), noisy, tables, 1)
 
 
-def _centred(margin: Table) -> Table:
-    for axis in range(margin.ndim):
-        margin = margin - margin.mean(axis=axis, keepdims=True)
-    return margin
-
-
-def _spread_out(residual: Table, part: Names, names: Names) -> Any:
-    """A residual over some names as a table over more, in which it does not depend on the others."""
-    shape = [residual.shape[part.index(name)] if name in part else 1 for name in names]
-    return residual.reshape(shape)
+def _ordered(query: Query, table: NDArray[Any], like: Measurement) -> Answer:
+    """A noisy table with its axes in the order of their names."""
+    margin = tuple(sorted(query.margin))
+    parts = (tuple(name for name in margin if name in some) for some in (query.contrast, query.residual))
+    turned = table.transpose([query.margin.index(name) for name in margin])
+    return Answer(Measurement(Query(margin, *parts), like.noise), np.ascontiguousarray(turned))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.budget.units import ZCDP, PureDP, exact_number
 from margrave.errors import UsageError
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.every import Question, question_of
 from margrave.planning.questions.expectation import LEVEL
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import relations as r
@@ -17,8 +18,8 @@ from margrave.planning.questions.language.expressions import Column, Numeral
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.least import least_budget
 from margrave.planning.questions.mechanisms import Price
-from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.rows import rows_of
+from margrave.planning.questions.tables import least_tables
 from margrave.session.explanation import Explanation
 from margrave.session.expressions import (
     ConditionExpression,
@@ -30,7 +31,6 @@ from margrave.session.expressions import (
 )
 
 if TYPE_CHECKING:
-    from margrave.publish.answers import AnswerTable
     from margrave.session.session import Session
 
 
@@ -162,6 +162,15 @@ class RowsBuilder:
         """How many rows are not above each value."""
         return self._asked(a.Cumulative, value=value_of(value), rows=rows)
 
+    def tables(self, wanted: Sequence[Sequence[str] | str], *, rows: int | None = None) -> QuestionBuilder:
+        """Tables of counts over columns by their names, planned together; the answer is an ordinary release.
+
+        ``wanted``: ``[["region", "age"], ["ward"]]``. Rows in which one of the columns is missing are in no table.
+        """
+        listed = [[one] if isinstance(one, str) else list(one) for one in wanted]
+        tables = tuple(a.TableOf(tuple(Column(name) for name in names)) for names in listed)
+        return self._asked(a.Tables, tables=tables, rows=rows)
+
     def choose(self, value: ValueExpression, only: Sequence[Any] = (), *, rows: int | None = None) -> QuestionBuilder:
         """The value that most rows have, of all declared ones or of some."""
         return self._asked(a.Choose, value=value_of(value), only=tuple(value_of(one) for one in only), rows=rows)
@@ -183,9 +192,9 @@ class QuestionBuilder:
         """The question as text, which `Session.ask` and ``margrave ask`` take."""
         return said(self.node)
 
-    def priced(self, eps: Any = None, rho: Any = None) -> PricedQuestion:
+    def priced(self, eps: Any = None, rho: Any = None) -> Question:
         """The question at a budget."""
-        return PricedQuestion(self.data, self.node, budget_of(eps, rho))
+        return question_of(self.data, self.node, budget_of(eps, rho))
 
     def explain(
         self,
@@ -202,15 +211,21 @@ class QuestionBuilder:
         nothing is charged.
         """
         if within is None:
-            budget: Price = budget_of(eps, rho)
+            question = self.priced(eps, rho)
         elif eps is not None or rho is not None:
             raise UsageError("give a budget, or how near the answer must be: not both")
+        elif isinstance(self.node, a.Tables):
+            question = least_tables(self.data, self.node, within, confidence)
         else:
             budget = least_budget(self.data, self.node, within, confidence, rows=rows)
-        return Explanation(PricedQuestion(self.data, self.node, budget), self.session.allowances(), rows)
+            question = question_of(self.data, self.node, budget)
+        return Explanation(question, self.session.allowances(), rows)
 
-    def release(self, eps: Any = None, *, rho: Any = None) -> AnswerTable:
-        """Ask it, and pay for it once. The same question again is free, and so is its answer the same."""
+    def release(self, eps: Any = None, *, rho: Any = None) -> Any:
+        """Ask it, and pay for it once. The same question again is free, and so is its answer the same.
+
+        The answer is an `AnswerTable`; that to ``tables`` is a `Release`.
+        """
         return self.session.answer(self.priced(eps, rho))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from margrave.budget.units import Budget
 from margrave.ledger.allowance import Allowance
+from margrave.planning.questions.every import Question
 from margrave.planning.questions.expectation import Expectation
-from margrave.planning.questions.question import PricedQuestion
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Explanation:
     ``rows``: how many rows each group is taken to have, where the error depends on it.
     """
 
-    question: PricedQuestion
+    question: Question
     allowances: tuple[Allowance, ...] = ()
     rows: int | None = None
 
@@ -29,16 +29,16 @@ class Explanation:
 
     @property
     def mechanism(self) -> str:
-        return self.question.mechanism.said()
+        return self.question.mechanism_said
 
     @property
     def sensitivity(self) -> int:
         """How far one unit can move what is summed, in all, in steps of the engine."""
-        return self.question.sought.move.l1
+        return self.question.moves
 
     @property
     def reason(self) -> str:
-        return self.question.sought.reason
+        return self.question.reason
 
     @property
     def forecast(self) -> tuple[Expectation, ...]:

@@ -6,6 +6,7 @@ who are not trusted with the machine only a server that stands between holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +24,28 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.question import PricedQuestion
-from margrave.publish.answers import AnswerTable, answers_in
-from margrave.publish.best_counts import BestCounts, best_counts
+from margrave.planning.questions.every import Question
+from margrave.publish.answers import AnswerTable
+from margrave.publish.asked_tables import everything_in
+from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
+from margrave.publish.release import Release
 from margrave.session.builders import QuestionBuilder, RowsBuilder, budget_of
 
 _LAST = 5
+
+
+class SessionTables(tuple[str, ...]):
+    """The names of the tables of a session; called, the best tables of counts that its answers give together."""
+
+    _best: Callable[[], BestTables]
+
+    def __new__(cls, names: Iterable[str], best: Callable[[], BestTables]) -> Self:
+        found = super().__new__(cls, names)
+        found._best = best
+        return found
+
+    def __call__(self) -> BestTables:
+        return self._best()
 
 
 class Session:
@@ -37,7 +54,7 @@ class Session:
     def __init__(self, ledger: Ledger, account: str, opened: Opened, *, owned: bool = False) -> None:
         self.ledger, self.account, self.dataset = ledger, account, opened.dataset
         self.data = DataSpec.load(opened.declared)
-        self.answers: list[AnswerTable] = []
+        self.answers: list[AnswerTable | Release] = []
         self._owned = owned
         self._answerer = pipeline.answerer(opened.place)
 
@@ -75,9 +92,15 @@ class Session:
         return tuple(one.dataset for one in self.ledger.records(Opened))
 
     @property
-    def tables(self) -> tuple[str, ...]:
-        """The tables of this data set."""
-        return tuple(table.name for table in self.data.tables)
+    def tables(self) -> SessionTables:
+        """The names of the tables of this data set. Called, ``tables()``, the best tables of counts, at no cost.
+
+        These are from everything this account was ever answered about the data set; they agree with each other.
+        """
+        return SessionTables([table.name for table in self.data.tables], self._best_tables)
+
+    def _best_tables(self) -> BestTables:
+        return best_tables(self.data, self._stored())
 
     def __getitem__(self, table: str) -> RowsBuilder:
         if table not in self.tables:
@@ -97,11 +120,12 @@ class Session:
         """What the account may still spend: its grants, and the cap of the data set."""
         return allowances(self.ledger, self.account, self.dataset)
 
-    def answer(self, question: PricedQuestion) -> AnswerTable:
+    def answer(self, question: Question) -> AnswerTable | Release:
         """Charge a question and have it answered; one that was asked before comes back as it was."""
         options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
         found = pipeline.ask(question, self._answerer, **options)  # type: ignore[arg-type]
-        found = found.with_left("; ".join(one.said() for one in self.allowances()))
+        if isinstance(found, AnswerTable):
+            found = found.with_left("; ".join(one.said() for one in self.allowances()))
         self.answers.append(found)
         return found
 
@@ -123,15 +147,17 @@ class Session:
 
         Its intervals assume questions that were not chosen by earlier answers.
         """
-        stored = [one for content in self.ledger.answers_of(self.account, self.dataset) for one in answers_in(content)]
-        # Told apart by their charges: answers of the same question that agree by chance are two.
-        different = {(one.question.question, canonical(one.charge)): one for one in stored}
-        return best_counts(self.data, question.node, list(different.values()))
+        return best_counts(self.data, question.node, self._stored())
+
+    def _stored(self) -> list[AnswerTable | Release]:
+        """Everything this account was ever answered. Answers that agree by chance are told apart by their charges."""
+        contents = self.ledger.answers_of(self.account, self.dataset)
+        return list({_identity(one): one for content in contents for one in everything_in(content)}.values())
 
     def __repr__(self) -> str:
         lines = [f"{self.account} asks {self.dataset}: {', '.join(self.tables)}"]
         lines += [f"  {one.said()}" for one in self.allowances()]
-        lines += [f"  asked: {one.question.title} ({one.cost})" for one in self.answers[-_LAST:]]
+        lines += [f"  asked: {_said(one)}" for one in self.answers[-_LAST:]]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -141,10 +167,20 @@ class Session:
             for one in self.allowances()
         )
         asked = "".join(
-            f"<li>{escape(one.question.title)} ({escape(str(one.cost))})</li>" for one in self.answers[-_LAST:]
+            f"<li>{escape(_said(one))}</li>" for one in self.answers[-_LAST:]
         )
         title = f"<p><strong>{escape(self.account)}</strong> asks {escape(self.dataset)}: {', '.join(self.tables)}</p>"
         return f"<div>{title}<table>{meters}</table><ul>{asked}</ul></div>"
+
+
+def _said(one: AnswerTable | Release) -> str:
+    asked = one.plan if isinstance(one, Release) else one.question
+    return f"{asked.title} ({asked.cost})"
+
+
+def _identity(one: AnswerTable | Release) -> tuple[str, str]:
+    asked, charge = (one.plan, one.ledger or {}) if isinstance(one, Release) else (one.question, one.charge)
+    return asked.question, canonical(dict(charge))
 
 
 def _share(allowance: Allowance) -> float:

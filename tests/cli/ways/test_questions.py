@@ -39,6 +39,14 @@ def test_a_curator_opens_and_an_analyst_asks(folder):
     again = json.loads(inside("ask", question, "--eps", "0.1", "--json").output)
     assert [row["region"] for row in again["rows"]] == ["north", "south"] and "0.9 left" in again["left"]
     assert "opened for questions" in inside("ledger", "history").output
+    tables = "people tables(region)"
+    assert "planned as a release" in inside("ask", tables, "--eps", "0.1", "--explain").output
+    assert "north" in inside("ask", tables, "--eps", "0.1").output
+    assert json.loads(inside("ask", tables, "--eps", "0.1", "--json").output)["tables"][0]["table"] == ["region"]
+    inside("ask", tables, "--eps", "0.1", "--out", "out")
+    assert "are as they were written" in inside("verify", "out").output
+    assert run("ask", tables, "--eps", "0.1", "--out", "out").returncode == UsageError.exit_code
+    assert run("ask", tables, "--eps", "0.1", "--out", "other", "--explain").returncode == UsageError.exit_code
     inside("ledger", "verify")
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from margrave.cli.arguments import AsJson
 from margrave.cli.ledger import DEFAULT, Url, Versioned
 from margrave.cli.terminal import print_json, progress, say
+from margrave.errors import UsageError
+
+if TYPE_CHECKING:
+    from margrave.publish.release import Release
 
 data = typer.Typer(name="data", help="Open data sets for questions.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -52,6 +56,9 @@ def ask(
     rows: Annotated[
         int | None, typer.Option(help="How many rows to expect, where the error depends on it.", show_default=False)
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new folder for the release that 'tables' gives.", show_default=False)
+    ] = None,
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +67,13 @@ def ask(
     With --explain or --within it is not asked: what it would cost and be worth is said.
     """
     from margrave.publish.answers import answer_json
+    from margrave.publish.release import Release
     from margrave.session.session import Session
+
+    if out is not None and (explain or within is not None):
+        raise UsageError("nothing is asked with --explain or --within, so there is no release for --out")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already: name a new folder")
 
     with Session.open(ledger, account, dataset) as session:
         asked = session.sql(question) if sql else session.ask(question)
@@ -72,10 +85,28 @@ def ask(
                 _say_lines(repr(told))
             return
         answer = asked.release(eps, rho=rho)
-    if as_json:
+    if isinstance(answer, Release):
+        _show_release(answer, out, as_json)
+    elif as_json:
         print_json({**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left})
     else:
         _say_lines(repr(answer))
+
+
+def _show_release(release: Release, out: Path | None, as_json: bool) -> None:
+    """The tables that were asked for, or where their bundle is."""
+    from margrave.publish.ways.registry import bundle_way
+
+    way = bundle_way("release")
+    if out is not None:
+        release.save(out)
+        say(f"The release is in {out}: 'margrave show {out}' lists its tables, 'margrave verify {out}' checks it.")
+        return
+    if as_json:
+        print_json(dict(way.contents(release).json))
+        return
+    for margin in release.plan.spec.margins:
+        _say_lines(f"{', '.join(margin) or 'all rows'}\n{release.table(*margin).to_string(index=False)}\n")
 
 
 def _say_lines(text: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from margrave.errors import DataError, FaultError
 from margrave.ledger.journal import canonical
-from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.every import Question
 from margrave.planning.questions.work import GUARD
 
 FAULT = (
@@ -74,7 +74,7 @@ class Answerer:
             )
         self._waiting = False
 
-    def numbers(self, question: PricedQuestion) -> tuple[int, ...]:
+    def numbers(self, question: Question) -> tuple[int, ...]:
         """The noisy whole numbers that answer a question."""
         started, seconds = monotonic(), question.work.seconds
         with self._one:
@@ -84,7 +84,7 @@ class Answerer:
             raise FaultError(FAULT)
         return tuple(int(text) for text in reply["numbers"])
 
-    def _asked(self, question: PricedQuestion, seconds: float) -> dict[str, Any]:
+    def _asked(self, question: Question, seconds: float) -> dict[str, Any]:
         try:
             self.check()
             assert self._process is not None and self._process.stdin is not None

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.query import answer
 from margrave.errors import DataError, UsageError
 from margrave.measure.questions.compile import sought_sql
 from margrave.measure.questions.store import STORE, stored_spec
-from margrave.noise import Generator
+from margrave.noise import Generator, sample_many
 from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Choose, Quantiles
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.sought import Sought
+from margrave.planning.questions.tables import TablesQuestion
 from margrave.planning.questions.trees import tree_counts
 
 Integers = NDArray[Any]
@@ -69,10 +72,12 @@ class Engine:
         return found.reshape(sought.cells, sought.grid_size, parts)
 
 
-def noisy_answer(engine: Engine, question: PricedQuestion, generator: Generator) -> list[int]:
+def noisy_answer(engine: Engine, question: Question, generator: Generator) -> list[int]:
     """The noisy whole numbers that answer a question: all that ever leaves."""
     if question.data != engine.spec:
         raise UsageError("the question is about another data set than the store")
+    if isinstance(question, TablesQuestion):
+        return _noisy_tables(engine, question, generator)
     counts = engine.exact(question.sought)
     mechanism = question.mechanism
     if isinstance(mechanism, Noisy):
@@ -81,6 +86,23 @@ def noisy_answer(engine: Engine, question: PricedQuestion, generator: Generator)
     if isinstance(mechanism, Tree):
         return _noisy_trees(counts[:, :, 0], mechanism, generator)
     return _selections(counts[:, :, 0], question, mechanism, generator)
+
+
+def _noisy_tables(engine: Engine, question: TablesQuestion, generator: Generator) -> list[int]:
+    """The noisy outputs of every measurement of the plan, one after the other."""
+    plan = question.plan
+    held = {
+        margin: engine.exact(sought).astype(np.int64).reshape(plan.spec.domain.shape(margin))
+        for margin, sought in question.counted.items()
+    }
+    found: dict[int, list[int]] = {}
+    requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
+    for number, noise in sample_many(requests, generator):
+        query = plan.measurements[number].query
+        counts = plan.encoding.counts(query.margin, held[plan.counted_margin(query.margin)])
+        truth = answer(plan.domain, query, counts)
+        found[number] = (truth + noise.reshape(truth.shape)).reshape(-1).tolist()
+    return [one for number in range(len(requests)) for one in found[number]]
 
 
 def _noisy_trees(counts: Integers, mechanism: Tree, generator: Generator) -> list[int]:

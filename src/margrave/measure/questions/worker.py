@@ -16,7 +16,7 @@ from typing import Any
 
 from margrave.measure.questions.engine import Engine, noisy_answer
 from margrave.noise import Generator
-from margrave.planning.questions.question import read_question
+from margrave.planning.questions.every import read_asked
 
 READY = "ready"
 FAULTS = "faults.log"
@@ -39,7 +39,7 @@ def main() -> None:
 def _reply(engine: Engine, line: str, generator: Generator) -> dict[str, Any]:
     """The noisy numbers, or that there was a fault; its kind, without its text, goes to the curator's log."""
     try:
-        return {"numbers": [str(one) for one in noisy_answer(engine, read_question(json.loads(line)), generator)]}
+        return {"numbers": [str(one) for one in noisy_answer(engine, read_asked(json.loads(line)), generator)]}
     except Exception as error:
         with suppress(OSError), (Path(sys.argv[1]) / FAULTS).open("a", encoding="ascii") as log:
             log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(error).__name__}\n")

@@ -13,6 +13,9 @@ trees        trees of counts over a grid, and what they say together
 expectation  what to expect of an answer
 least        the least budget for a wanted error
 work         how much a question may take, by public numbers
+missing      which columns of rows are never missing
 question     an aggregate with its budget: all that is known before data is opened
+tables       tables of rows, planned as a release
+every        every kind of question, made or read back
 batch        several questions under one charge
 """

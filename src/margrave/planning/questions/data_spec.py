@@ -35,7 +35,7 @@ _WORDS = {
     "and", "any", "anti", "as", "average", "bins", "by", "case", "choose", "count", "cumulative", "day",
     "distinct", "else", "end", "except", "group", "groups", "high", "if", "in", "inner", "intersect", "is", "join",
     "left", "low", "max", "median", "min", "missing", "month", "not", "number", "of", "only",
-    "or", "per", "quantiles", "rows", "select", "semi", "sum", "then",
+    "or", "per", "quantiles", "rows", "select", "semi", "sum", "tables", "then",
     "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
 }  # fmt: skip
 

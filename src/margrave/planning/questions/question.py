@@ -65,6 +65,19 @@ class PricedQuestion:
         return mechanism_of(self.aggregate, self.sought, self.budget, self.data.neighbours)
 
     @property
+    def mechanism_said(self) -> str:
+        return self.mechanism.said()
+
+    @property
+    def moves(self) -> int:
+        """How far one unit can move what is summed, in all, in steps of the engine."""
+        return self.sought.move.l1
+
+    @property
+    def reason(self) -> str:
+        return self.sought.reason
+
+    @property
     def amount(self) -> Fraction:
         """ε, or ρ, of what is drawn: at most the budget."""
         return self.mechanism.amount

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from margrave.errors import UsageError
-from margrave.planning.questions.language.expressions import Numeral, Value
+from margrave.planning.questions.language.expressions import Column, Numeral, Value
 from margrave.planning.questions.language.form import LanguageNode
 from margrave.planning.questions.language.relations import Key, Relation, check_names
 
@@ -164,3 +164,41 @@ class Choose(Aggregate, kind="choose"):
         self._check_common()
         self._check("value", Value)
         self._check_list("only", Value, 0)
+
+
+@dataclass(frozen=True)
+class TableOf(LanguageNode, kind="margin"):
+    """A table of counts over some columns; without any it is the number of rows."""
+
+    columns: tuple[Column, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check_list("columns", Column, 0)
+        check_names([column.name for column in self.columns])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Tables(Aggregate, kind="tables"):
+    """Tables of counts that agree with each other, planned together as a release.
+
+    Rows in which one of all their columns is missing are in none of them.
+    """
+
+    tables: tuple[TableOf, ...]
+    most_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_common()
+        self._check_list("tables", TableOf)
+        wanted = [frozenset(table.names) for table in self.tables]
+        if len(set(wanted)) < len(wanted):
+            raise UsageError("the tables that are asked for must be different")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column of a table, once, in the order in which they are named."""
+        return tuple(dict.fromkeys(name for table in self.tables for name in table.names))

@@ -27,11 +27,7 @@ _VALUED: dict[str, Callable[..., a.Aggregate]] = {
     "cumulative": a.Cumulative,
 }
 _BOUNDS = {"rows": "most_rows", "groups": "most_groups", "per": "most_per_group"}
-_SETS: dict[str, type[r.Union] | type[r.Intersect] | type[r.Except]] = {
-    "union": r.Union,
-    "intersect": r.Intersect,
-    "except": r.Except,
-}
+_SETS: dict[str, Callable[..., r.Relation]] = {"union": r.Union, "intersect": r.Intersect, "except": r.Except}
 
 T = TypeVar("T")
 
@@ -96,9 +92,9 @@ class _Reader:
         self._names.add(name)
         return name
 
-    def _several(self, one: Callable[[], T]) -> tuple[T, ...]:
+    def _several(self, one: Callable[[], T], sign: str = ",") -> tuple[T, ...]:
         found = [one()]
-        while self._take(","):
+        while self._take(sign):
             found.append(one())
         return tuple(found)
 
@@ -184,20 +180,27 @@ class _Reader:
         given: dict[str, Any] = {"rows": rows}
         if what in _VALUED:
             return self._asked(_VALUED[what], keys, {**given, "value": self._value()})
-        if what == "count":
-            return self._asked(a.Count, keys, given)
-        if what == "units":
-            return self._asked(a.UnitCount, keys, given)
+        if what in ("count", "units"):
+            return self._asked(a.Count if what == "count" else a.UnitCount, keys, given)
         if what == "median":
             return self._asked(a.Quantiles, keys, {**given, "value": self._value(), "shares": (_HALF,)})
         if what == "quantiles":
             shares = self._inside(lambda: self._several(self._numeral))
             self._need("of")
             return self._asked(a.Quantiles, keys, {**given, "value": self._value(), "shares": shares})
+        if what == "tables":
+            return self._asked(a.Tables, keys, {**given, "tables": self._inside(lambda: self._several(self._table))})
         if what == "choose":
             return self._asked(a.Choose, keys, {**given, "value": self._value(), "only": self._only()})
         self._at -= 1
-        return self._fail("count, units, sum, average, variance, median, quantiles, cumulative or choose is expected")
+        known = (*_VALUED, "count", "units", "median", "quantiles", "choose")
+        return self._fail(f"{', '.join(known)} or tables is expected")
+
+    def _table(self) -> a.TableOf:
+        """Columns with a star between, or () for all rows."""
+        empty = self._is("(") and self._tokens[self._at + 1].text == ")"
+        self._at += 2 * empty
+        return a.TableOf(() if empty else self._several(lambda: e.Column(self._word("a column")), "*"))
 
     def _asked(self, kind: Callable[..., a.Aggregate], keys: tuple[r.Key, ...], given: dict[str, Any]) -> a.Aggregate:
         while True:

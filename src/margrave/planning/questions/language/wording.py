@@ -13,6 +13,8 @@ from margrave.planning.questions.language.aggregates import (
     Cumulative,
     Quantiles,
     Sum,
+    TableOf,
+    Tables,
     Variance,
 )
 from margrave.planning.questions.language.expressions import (
@@ -115,6 +117,8 @@ def _asked(form: Aggregate) -> str:
         return f"quantiles({_joined(form.shares)}) of {said(form.value)}"
     if isinstance(form, Choose):
         return f"choose {said(form.value)}" + (f" only ({_joined(form.only)})" if form.only else "")
+    if isinstance(form, Tables):
+        return f"tables({_joined(form.tables)})"
     if isinstance(form, Sum | Average | Variance | Cumulative):
         return f"{form.kind} {said(form.value)}"
     return form.kind
@@ -168,6 +172,7 @@ _WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
     Intersect: _either("intersect"),
     Except: _either("except"),
     Key: _key,
+    TableOf: lambda form: " * ".join(form.names) or "()",
 }
 for _kind in Aggregate.__subclasses__():
     _WRITERS[_kind] = _aggregate

@@ -1,0 +1,37 @@
+"""Every kind of question, made of what is asked and a budget, or read back from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from margrave.budget.units import ZCDP, PureDP, budget_from_dict
+from margrave.errors import UsageError
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language.aggregates import Aggregate, Tables
+from margrave.planning.questions.language.form import read_as
+from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.question import FORMAT, PricedQuestion
+from margrave.planning.questions.tables import TablesQuestion, read_tables
+
+Question = PricedQuestion | TablesQuestion
+
+
+def question_of(data: DataSpec, aggregate: Aggregate, budget: Price) -> Question:
+    """What is asked of a data set, at a budget; tables are planned."""
+    if isinstance(aggregate, Tables):
+        return TablesQuestion.planned(data, aggregate, budget)
+    return PricedQuestion(data, aggregate, budget)
+
+
+def read_asked(value: Mapping[str, Any]) -> Question:
+    """The question that its `asked_json` wrote."""
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+        raise UsageError("the question was written by another version of Margrave")
+    budget = budget_from_dict(value["budget"])
+    if not isinstance(budget, PureDP | ZCDP):
+        raise UsageError("a question is asked at a pure ε, or at a ρ")
+    data, aggregate = DataSpec.load(value["data"]), read_as(value["asked"], Aggregate)
+    if isinstance(aggregate, Tables):
+        return read_tables(value, data, aggregate, budget)
+    return PricedQuestion(data, aggregate, budget)
