@@ -21,10 +21,10 @@ from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
 from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.every import Question
 from margrave.publish.answers import AnswerTable
 from margrave.publish.asked_tables import everything_in
 from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
@@ -166,9 +166,7 @@ class Session:
             f"<td>{escape(one.said())}</td></tr>"
             for one in self.allowances()
         )
-        asked = "".join(
-            f"<li>{escape(_said(one))}</li>" for one in self.answers[-_LAST:]
-        )
+        asked = "".join(f"<li>{escape(_said(one))}</li>" for one in self.answers[-_LAST:])
         title = f"<p><strong>{escape(self.account)}</strong> asks {escape(self.dataset)}: {', '.join(self.tables)}</p>"
         return f"<div>{title}<table>{meters}</table><ul>{asked}</ul></div>"
 

@@ -43,7 +43,6 @@ from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
-
 _PLAN_STEPS = 4_000
 """What it takes to read a plan, and to check it again."""
 
@@ -161,7 +160,8 @@ class TablesQuestion:
         noises = " and ".join(dict.fromkeys(noise_said(one.noise) for one in several))  # type: ignore[arg-type]
         listed = ", ".join(f"{' * '.join(one.query.margin) or '()'}" for one in several[:6])
         more = f" and {len(several) - 6} more" if len(several) > 6 else ""
-        return f"{noises} noise on {len(several)} tables, planned as a release ({self.plan.strategy}): {listed}{more}"
+        count = "1 table" if len(several) == 1 else f"{len(several)} tables"
+        return f"{noises} noise on {count}, planned as a release ({self.plan.strategy}): {listed}{more}"
 
     @property
     def moves(self) -> int:
@@ -170,7 +170,7 @@ class TablesQuestion:
 
     @property
     def reason(self) -> str:
-        own = "a unit has at most so many rows here"
+        own = "so many rows here has a unit at most"
         return own if self.data.neighbours == "add-remove" else "a replaced unit takes its rows away and adds others"
 
     def words(self) -> tuple[str, ...]:
