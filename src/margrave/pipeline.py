@@ -17,7 +17,7 @@ from warnings import warn
 
 from margrave.algebra.domain import Margin
 from margrave.crossing import Collected, ExactTables, Measured, People
-from margrave.errors import DataError, RefusedError, UsageError
+from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import DataSetName
 from margrave.local.collector import STANDARD_INPUT, collect
 from margrave.measure import run
@@ -27,6 +27,7 @@ from margrave.measure.profile import profile
 from margrave.measure.questions.asking import Answerer
 from margrave.measure.questions.opening import open_data as write_store
 from margrave.measure.questions.rehearsal import Rehearsal
+from margrave.measure.sources.paths import check_readable
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
@@ -252,13 +253,8 @@ def _data(spec: Spec | GraphSpec | JoinSpec | LocalSpec, data: Any) -> Any:
         if isinstance(spec, JoinSpec) or spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
-    if (
-        isinstance(data, str | Path)
-        and str(data) != STANDARD_INPUT
-        and not set("*?[:") & set(str(data))
-        and not Path(data).exists()
-    ):
-        raise DataError(f"{data} does not exist")
+    if isinstance(data, str | Path) and str(data) != STANDARD_INPUT and not set("*?[:") & set(str(data)):
+        check_readable(Path(data))
     return data
 
 

@@ -28,7 +28,7 @@ from tests.cli.typed import CZECH, inside, run
         (["init", "nowhere.csv"], 1, "margrave: nowhere.csv does not exist"),
         (["count", CZECH, "--not-private", "--table", "zz"], 2, "unknown attribute 'zz'; there are smoke, mental"),
         (["demo", "chech"], 2, "did you mean 'czech'"),
-        (["release", CZECH, "--data", "nowhere.csv"], 1, "nowhere.csv"),
+        (["release", CZECH, "--print", "--data", "nowhere.csv"], 1, "nowhere.csv"),
         (["nonsense"], 2, "No such command"),
     ],
     ids=lambda value: " ".join(value[:1]) if isinstance(value, list) else None,

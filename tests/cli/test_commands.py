@@ -11,7 +11,7 @@ from tests.cli.typed import CZECH, inside, run
 
 @pytest.mark.slow
 def test_release_prints_tables_or_json():
-    text = inside("release", CZECH)
+    text = inside("release", CZECH, "--print")
     assert "mental, family" in text.stdout
     tables = json.loads(inside("release", CZECH, "--json").stdout)
     assert tables["private"] is True and len(tables["tables"]) == 3
@@ -37,7 +37,7 @@ def test_init_drafts_a_spec_that_release_refuses(tmp_path):
     spec = tmp_path / "draft.toml"
     spec.write_text(drafted.stdout)
     assert mg.Spec.load(spec).draft
-    refused = run("release", str(spec))
+    refused = run("release", str(spec), "--print")
     assert refused.returncode == 3 and "draft = true" in refused.stderr
 
 

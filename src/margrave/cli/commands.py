@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ from margrave.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from margrave.ledger.ledger import Ledger
     from margrave.publish.verification.signature import SigningKey
 
 
@@ -66,17 +68,22 @@ def release(
     sign: Annotated[
         Path | None, typer.Option(help="Sign the bundle with this key (see 'margrave key').", show_default=False)
     ] = None,
+    to_print: Annotated[
+        bool, typer.Option("--print", help="Only print the tables: spend the budget and keep nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Spend the budget once and publish the wanted tables."""
-    from margrave.files.writing import check_target
+    from margrave.files.writing import check_bundle_target
     from margrave.publish.ways.registry import bundle_way
 
     if to is not None:
-        check_target(to)
+        check_bundle_target(to)
     key = _signing_key(sign, to)
     with warnings_of_data(), progress("Measuring") as update:
         charged = {"account": account, "dataset": dataset, "request": request}
+        if ledger is None:
+            _check_uncharged(clock_is_right, charged, kept=to is not None or to_print or as_json or seed is not None)
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
@@ -85,6 +92,19 @@ def release(
         _print_tables(out, as_json)
     else:
         _write(out, to, key)
+
+
+def _check_uncharged(clock_is_right: bool, charged: Mapping[str, Any], *, kept: bool) -> None:
+    """Refuse what only a ledger could do, and a release that no ledger keeps and nobody wants to keep."""
+    from margrave.errors import UsageError
+
+    if clock_is_right or any(value is not None for value in charged.values()):
+        raise UsageError("an account, a data set or a request is charged to a ledger: name it with --ledger")
+    if not kept:
+        raise UsageError(
+            "the budget would be spent and nothing kept: name a place with --out, or say --print if looking once is "
+            "enough"
+        )
 
 
 def _write(out: Any, to: Path, key: Any) -> None:
@@ -124,15 +144,28 @@ def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:
 def _released(spec: Path, data: str | None, url: str | None, clock_is_right: bool, **options: Any) -> Any:
     """A release, charged to a ledger if one is named."""
     from margrave import pipeline
-    from margrave.errors import UsageError
     from margrave.ledger.ledger import opened
 
     if url is not None:
         with opened(url, clock_is_right=clock_is_right) as ledger:
-            return pipeline.release(spec, data, ledger=ledger, **options)
-    if clock_is_right or any(options[name] is not None for name in ("account", "dataset", "request")):
-        raise UsageError("an account, a data set or a request is charged to a ledger: name it with --ledger")
+            return pipeline.release(_priced(spec, ledger, options), data, ledger=ledger, **options)
     return pipeline.release(spec, data, seed=options["seed"], progress=options["progress"])
+
+
+def _priced(spec: Path, ledger: Ledger, options: Mapping[str, Any]) -> Any:
+    """The plan, after saying whether it will be charged or is free."""
+    from margrave import pipeline
+    from margrave.planning.asked import request_of
+
+    asked, account = pipeline.plan(spec), options["account"]
+    if account is None:
+        return asked  # which a ledger refuses
+    request = request_of(asked, ledger.only_dataset(options["dataset"]), account, options["request"])
+    if ledger.asked_before(request):
+        notice(f"{account} has paid for this release before: it comes back as it was, and nothing is charged.")
+    else:
+        notice(f"This release costs {asked.cost.brief()}, for {account} to pay.")
+    return asked
 
 
 def count(

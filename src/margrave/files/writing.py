@@ -31,6 +31,11 @@ _WAITING_BYTES = 1 << 26
 """Files, and bytes of them, that wait for the disk at the same time."""
 _PACKED_BYTES = 1 << 20
 """Parquet files above this size are not packed again in an archive: that takes long and gains little."""
+_TRIED_BYTES = 1 << 12
+"""Written to a place before anything is spent, to see whether it can be."""
+_OTHER_FILES = frozenset((".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".csv", ".json", ".html"))
+_OTHER_FILES |= {".parquet", ".xlsx", ".toml", ".txt", ".pdf"}
+"""Names of files that are no bundles."""
 _NO_CLOCK = (1980, 1, 1, 0, 0, 0)
 _ORDINARY_FILE = 0o100644 << 16
 
@@ -40,17 +45,28 @@ def is_archive(path: Path) -> bool:
     return path.suffix.lower() == ".zip"
 
 
+def check_bundle_target(path: Path) -> None:
+    """Refuse a place where a bundle could not be written, or would not be what its name says."""
+    if path.suffix.lower() in _OTHER_FILES:
+        raise UsageError(
+            f"a bundle is a folder, or a .zip file: {path} would be a folder with the name of a file; write "
+            f"--out {path.with_name(path.name.partition('.')[0] + '.zip')}"
+        )
+    check_target(path)
+
+
 def check_target(path: Path) -> None:
-    """Refuse a place where a bundle could not be written, before anything is spent on it."""
+    """Refuse a place where nothing could be written, before anything is spent on it."""
     if os.path.lexists(path):
         raise UsageError(f"{path} exists already: a release is never written over another, name a new place")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - says no where a folder above may not be entered
         raise UsageError(f"{path.parent} is not a folder: make it first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{path.parent} is a folder that you may not write to: name another place")
     try:
         with _unfinished(path) as unfinished:
-            unfinished.mkdir()
+            # A folder can often be made where no file can be: a full disk, a spent quota, a place of the system.
+            _write_settled(unfinished, b"\0" * _TRIED_BYTES)
     except (OSError, ValueError) as error:  # a name that is too long, or holds what no name may; a folder of no disk
         why = getattr(error, "strerror", None) or "it is no name of a file"
         raise UsageError(f"{str(path)!a} cannot be written ({why}): name another place") from None

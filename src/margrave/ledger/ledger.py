@@ -211,6 +211,11 @@ class Ledger:
                 return self._charge(session, view, asked)
         return Charge(identity, request.dataset, Head(tip.ledger, *tip.mark), tip.time)
 
+    def asked_before(self, request: Request) -> bool:
+        """Whether the account has been charged for the same already, so that asking again is free."""
+        with self.store.reading() as session:
+            return earlier(View(session.state), request) is not None
+
     def keep(self, charge: Charge, answers: Content) -> Charge:
         """Keep the noisy answers to a question as soon as they are drawn: whatever fails later starts from them.
 

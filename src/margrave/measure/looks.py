@@ -50,4 +50,5 @@ class Looks:
             (Look.COMMAS, _COMMAS.fullmatch),
             (Look.DAYS, _DAYS.fullmatch),
         )
-        return next((look for look, test in tests if test(stripped) not in (None, False)), Look.TEXT)
+        found = ((look, test(stripped)) for look, test in tests)
+        return next((look for look, fits in found if fits is not None and fits is not False), Look.TEXT)

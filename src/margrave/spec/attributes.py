@@ -20,6 +20,7 @@ RULES = ("values", "bins", "range")
 CLOSED: tuple[Literal["left", "right"], ...] = ("left", "right")
 MOST_VALUES = 1_000_000
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_INTERVAL = re.compile(r"\s*(\d+)\s*(?:(?:-|–|—|to|\.\.)\s*(\d+)?|\+)\s*", re.ASCII)
 RESERVED_NAMES = ("count", "std_error", "low", "high", "variance")
 """Columns of published tables, which an attribute of the same name would hide."""
 
@@ -242,6 +243,13 @@ def _read_edge(node: Node) -> Edge | None:
         return None
     if isinstance(node.value, datetime):
         node.wrong_type("a number or a date")
+        return None
+    if isinstance(node.value, str) and (interval := _INTERVAL.fullmatch(node.value)):
+        low, high = interval[1], interval[2]
+        until = f"bins = [{low}, {int(high) + 1}, …]" if high else f"bins = [{low}, …] with a last edge"
+        node.problem(
+            f"is an interval, but bins are given by their edges: write {until}, where each bin ends before the next"
+        )
         return None
     if node.number() is None:
         return None

@@ -14,8 +14,22 @@ from margrave.files.extensions import is_data
 from margrave.files.untrusted import MOST_DOTS, MOST_SPEC
 from margrave.spec.toml import line_of, locate
 
+_OTHER_FORMS = (".yaml", ".yml", ".json", ".ini", ".cfg", ".xml")
+"""How the names of files end that hold what a spec holds, but not in its form."""
 _KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
 _DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS}}}")
+
+_MISTAKES = (
+    (re.compile(r"[^=#]*=\s*[+-]?\d+,\d+\s*(#.*)?$"), "; write numbers with a point, as in 0.5"),
+    (
+        re.compile(r"\s*-?\s*[\w\"' .-]+:(\s|$)"),
+        "; this looks like YAML: a spec is TOML, with [sections] and key = value",
+    ),
+    (re.compile(r"\s*[{]"), "; this looks like JSON: a spec is TOML, with [sections] and key = value"),
+    (re.compile(r"[^=#]*=\s*[^\s\"'\[{0-9+-][^\"'\[\]{}]*$"), '; text stands in quotes, as in "replace"'),
+    (re.compile(r"[^=#]*=\s*[^\x00-\x7f]"), '; text stands in straight quotes, as in "replace"'),
+)
+"""What people write instead of TOML, by the line on which reading stopped."""
 
 
 def spec_text(path: Path) -> str:
@@ -23,6 +37,10 @@ def spec_text(path: Path) -> str:
     if is_data(path):
         hint = f"a spec is a TOML file; 'margrave init {path} > spec.toml' drafts one from data"
         raise SpecError([Problem("file", f"is data by its name, not a spec: {hint}")], str(path))
+    if path.suffix.lower() in _OTHER_FORMS:
+        form = path.suffix.lower().strip(".").upper()
+        hint = "write it as in docs/spec.md, or let 'margrave init' draft one"
+        raise SpecError([Problem("file", f"is {form} by its name: a spec is a TOML file; {hint}")], str(path))
     return public_text(path)
 
 
@@ -69,7 +87,7 @@ def parse_text(text: str, source: str) -> dict[str, object]:
     except RecursionError:
         raise SpecError([Problem("syntax", "lists or tables are nested too deeply")], source) from None
     except ValueError as error:  # a syntax error, or a whole number of thousands of digits
-        raise SpecError([_syntax_problem(str(error))], source) from None
+        raise SpecError([_syntax_problem(str(error), text)], source) from None
 
 
 def _decimal(text: str) -> Decimal:
@@ -79,13 +97,17 @@ def _decimal(text: str) -> Decimal:
         return Decimal("NaN")
 
 
-def _syntax_problem(message: str) -> Problem:
+def _syntax_problem(message: str, text: str) -> Problem:
     if "limit" in message and "digits" in message:
         return Problem("syntax", "a whole number has thousands of digits")
     match = re.search(r"\s*\(at line (\d+), column (\d+)\)$", message)
     if match is None:
         return Problem("syntax", message)
-    return Problem("syntax", f"{message[: match.start()]} (column {match[2]})", int(match[1]))
+    lines = text.splitlines()
+    number = int(match[1])
+    written = lines[number - 1] if number <= len(lines) else ""
+    hint = next((hint for form, hint in _MISTAKES if form.match(written)), "")
+    return Problem("syntax", f"{message[: match.start()]} (column {match[2]}){hint}", number)
 
 
 def with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:

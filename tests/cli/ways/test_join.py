@@ -160,5 +160,5 @@ def test_mistakes_are_one_line_and_cost_nothing(place):
     ]:
         error = failed("join", *arguments)
         assert expected in str(error) and "\n" not in str(error), arguments
-    error = failed("release", "join.toml", "--data", "hospital.csv")
+    error = failed("release", "join.toml", "--print", "--data", "hospital.csv")
     assert "margrave join offer" in str(error)

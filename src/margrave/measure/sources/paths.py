@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from margrave.errors import DataError, UsageError
+from margrave.errors import DataError, UsageError, suggest
 from margrave.measure.sources.registry import (
     Source,
     SourceKind,
@@ -68,6 +68,43 @@ def open_path(data: str | Path, base: Path, dialect: Dialect = USUAL) -> Source:
             "does not keep it whole)"
         )
     path = base / data
+    try:
+        return _open_path(path, data, dialect)
+    except PermissionError:
+        pass
+    raise no_permission(path)
+
+
+def no_permission(path: Path) -> DataError:
+    """Said before anything is spent where it can be, and with no more than the path."""
+    return DataError(
+        f"{path} may not be read: you have no permission for the file, or for a folder above it; ask its owner, or run "
+        "this as somebody who may"
+    )
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file that is not there, or that may not be read, before anything is spent."""
+    denied = False
+    try:
+        if not path.exists():
+            raise DataError(f"{path} does not exist{suggest(path.name, _siblings(path))}")
+        if path.is_file():
+            path.open("rb").close()
+    except PermissionError:
+        denied = True
+    if denied:
+        raise no_permission(path)
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return sorted(other.name for other in path.parent.iterdir())
+    except OSError:
+        return []
+
+
+def _open_path(path: Path, data: str | Path, dialect: Dialect) -> Source:
     if path.is_dir():
         if dialect.of_text:
             raise no_dialect("folders")
@@ -106,6 +143,7 @@ def _hidden(path: Path) -> bool:
 def _open_file(path: Path, dialect: Dialect) -> Source:
     if not path.is_file():
         raise DataError(f"{path} is no ordinary file: a pipe or a device cannot be read twice, and might never end")
+    check_readable(path)
     kind = next((kind for kind in file_kinds() if kind.accepts(path)), None)
     if kind is None:
         endings = [*(one.extensions for one in file_kinds()), *(one.extensions for one in source_kinds())]
