@@ -157,15 +157,18 @@ def _matched(matching: Matching, folder: SessionFolder, heard: list[Message], di
             raise RefusedError("this session has its result, of other submissions: its noise is not drawn again")
         return folder.message("result")
     plan = JoinPlan(matching.plan.spec, matching.plan.table, matching.plan.noise, session=heard[0].session)
-    lists = [_opened(plan, message, matching.key) for message in heard]
-    assert isinstance(plan.noise, HelperNoise)
-    exact = common(lists)
-    noise = plan.noise.only.sample(exact.size, Generator.system()).reshape(exact.shape)
-    made = published(plan, exact + noise, matching.key)
+    made = published(plan, counted(plan, heard, matching.key, Generator.system()), matching.key)
     head = plan.spec.digest, plan.session, "result", _helper(plan).name, digest_of(canonical(digests).encode())
     fields = {**told(made), "submissions": digests}
     folder.hold("result", Message(*head, (), fields, made.bundle).signed(matching.key))  # type: ignore[arg-type]
     return folder.let_go("result")
+
+
+def counted(plan: JoinPlan, heard: Sequence[Message], key: SigningKey, generator: Generator) -> NDArray[np.int64]:
+    """The counts over people who are in all submissions, with the helper's noise."""
+    assert isinstance(plan.noise, HelperNoise)
+    exact = common([_opened(plan, message, key) for message in heard])
+    return exact + plan.noise.only.sample(exact.size, generator).reshape(exact.shape)
 
 
 def finish(side: Side, path: Path) -> Result:

@@ -197,16 +197,21 @@ def _noise(plan: JoinPlan) -> PairNoise:
 
 def _drawn(side: Side) -> Masked:
     """Everything that is drawn for this side of the session, kept as confidential as data."""
-    noise, (rows, columns), generator = _noise(side.plan), side.plan.spec.shape, Generator.system()
-    kind = noise.second if side.place else noise.first
-    drawn = Masked(
-        generator.octets(WIDTH).tobytes(),
-        generator.octets(WIDTH).tobytes(),
-        protocol.padding(noise.sizes, side.plan.spec.shape[side.place], generator),
-        tuple(map(tuple, kind.sample(rows * columns, generator).reshape(rows, columns).tolist())),
-    )
+    drawn = draw(side.plan, Generator.system())
     side.folder.settle(SECRET, secrets_json(drawn))
     return drawn
+
+
+def draw(plan: JoinPlan, generator: Generator) -> Masked:
+    """Mask, key, padding and noise of the owner whose plan this is, for one session."""
+    noise, (rows, columns), place = _noise(plan), plan.spec.shape, plan.spec.place(plan.owner)
+    kind = noise.second if place else noise.first
+    return Masked(
+        generator.octets(WIDTH).tobytes(),
+        generator.octets(WIDTH).tobytes(),
+        protocol.padding(noise.sizes, plan.spec.shape[place], generator),
+        tuple(map(tuple, kind.sample(rows * columns, generator).reshape(rows, columns).tolist())),
+    )
 
 
 def secrets_json(drawn: Masked) -> dict[str, Any]:

@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 
 from margrave.errors import UsageError
+from margrave.join import protocol
 from margrave.noise import DiscreteLaplace, TruncatedLaplace
 from margrave.planning.join.plan import make_join_plan
 from margrave.planning.join.spec import JoinSpec
 from margrave.planning.local.odds import Odds
 from margrave.planning.ways.registry import planned
-from margrave.study.audit.collections import audit_join, audit_local, delta_of, largest_ratio
+from margrave.study.audit.collections import audit_local, largest_ratio
 from margrave.study.audit.findings import Effort
 from margrave.study.audit.graphs import audit_graph
+from margrave.study.audit.joins import audit_join, delta_of
 from margrave.study.audit.registry import WAYS, audit
-from tests.planning.join.example import helped, spec
+from tests.planning.join.example import changed, helped, spec
 
 pytestmark = pytest.mark.slow
 
 QUICK = Effort(samples=6000, releases=16)
+VIEWS = ("to the public", "to the other owner")
 GRAPH = """
 [graph]
 directed = {directed}
@@ -117,3 +120,50 @@ def test_a_way_without_an_audit_is_refused(monkeypatch, tmp_path):
     monkeypatch.delitem(WAYS, "local")
     with pytest.raises(UsageError, match="no audit of a local"):
         audit(str(path), QUICK)
+
+
+def cheap(*, neighbours="add-remove", helper=False):
+    """A join whose sessions need few dummies."""
+    changes = [("at_most = 3000", f'at_most = 3000\nneighbours = "{neighbours}"')]
+    if helper:
+        return make_join_plan(JoinSpec.load(changed(*changes, text=helped())))
+    budget = "epsilon = 0.5\ndelta = 1e-9\nsizes = { epsilon = 0.1, delta = 1e-9 }"
+    return make_join_plan(spec((budget, "epsilon = 1\ndelta = 0.01\nsizes = { epsilon = 1, delta = 0.01 }"), *changes))
+
+
+def in_sessions(plan, sessions=300):
+    found = audit_join(plan, replace(QUICK, releases=sessions))
+    return {one.check: one for one in found.findings if one.way == "sampled"}
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_sessions_of_a_join_show_a_part_of_what_is_stated_and_no_more(neighbours):
+    found = in_sessions(cheap(neighbours=neighbours))
+    assert set(found) == {f"{who}, {to}, in sessions" for who in ("hospital", "airline") for to in VIEWS}
+    assert not any(one.violated for one in found.values())
+    for who in ("hospital", "airline"):
+        one = found[f"{who}, to the other owner, in sessions"]
+        assert one.found > 0.1 * one.stated
+
+
+def test_sessions_with_a_helper_are_sampled_too():
+    found = in_sessions(cheap(helper=True), 800)
+    assert len(found) == 2 and all(0.2 * one.stated < one.found <= one.stated for one in found.values())
+
+
+def test_padding_that_hides_nothing_is_seen_in_sessions(monkeypatch):
+    monkeypatch.setattr(protocol, "padding", lambda noise, categories, _: (noise.reach,) * categories)
+    found = in_sessions(cheap())
+    assert all(found[f"{who}, to the other owner, in sessions"].violated for who in ("hospital", "airline"))
+
+
+def test_dummies_that_are_always_as_many_are_seen_in_sessions(monkeypatch):
+    monkeypatch.setattr(TruncatedLaplace, "sample", lambda self, size, generator: np.zeros(size, dtype=np.int64))
+    assert in_sessions(cheap())["airline, to the other owner, in sessions"].violated
+
+
+def test_sessions_that_take_too_long_are_left_out_and_this_is_said():
+    slow = make_join_plan(spec(("sizes = { epsilon = 0.1", "sizes = { epsilon = 0.002")))
+    found = audit_join(slow, QUICK)
+    assert not any(one.way == "sampled" for one in found.findings)
+    assert any("No sessions were sampled" in remark for remark in found.remarks)

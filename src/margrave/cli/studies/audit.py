@@ -19,7 +19,7 @@ def audit(
         typer.Argument(metavar="FILE", help="A spec, a release, a ledger; or: mechanisms, bugs.", show_default=False),
     ],
     samples: Annotated[int, typer.Option(help="Draws of noise to look at.")] = 200_000,
-    releases: Annotated[int, typer.Option(help="Whole releases to make of each spec.")] = 1000,
+    releases: Annotated[int, typer.Option(help="Whole releases, sessions or answers to make.")] = 2000,
     confidence: Annotated[float, typer.Option(help="How sure a violation must be.")] = 0.999,
     seed: Annotated[str, typer.Option(help="The same seed, the same samples.")] = "audit",
     as_json: AsJson = False,

@@ -8,7 +8,9 @@
     exact        exact probabilities, and exact tests of the samplers
     releases     the audit of a spec: price, then releases end to end
     graphs       the audit of a graph
-    collections  the audits of local collections and of joins
+    collections  the audit of a local collection
+    joins        the audit of a join: its noise, and whole sessions
+    questions    the audit of a data set for questions, with units that are made up
     files        bundles and ledgers, by what verifies them
     registry     what can be audited, and how each kind is recognised
 

@@ -2,7 +2,7 @@
 
 An event E with probabilities p on one data set and q on the other shows a loss: ε ≥ log(p/q), ε ≥ log((p − δ)/q) given
 δ, and ρ ≥ D_a(p, q)/a for every order a, where D_a is the Rényi divergence of two coins. The most telling event is
-chosen on one half of the samples, and p and q are bounded on the other half: choosing costs no confidence.
+chosen on one part of the samples, and p and q are bounded on the rest: choosing costs no confidence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from margrave.algebra.arrays import Floats
 from margrave.budget.units import Budget
 
 _EVENTS = 200
-"""Thresholds that are tried on the first half."""
+"""Thresholds that are tried on the first part."""
+_CHOOSING = 4
+"""A quarter of the samples chooses: a bound needs more of them than a choice does."""
 _ORDERS = 1 + np.geomspace(1e-3, 1e3, 120)
 
 
@@ -69,11 +71,11 @@ def loss_at_least(stated: Budget, near: Floats, far: Floats, confidence: float) 
     It holds with the given confidence. A high score should speak for the first data set; if it does not, the bound is
     low, and still holds.
     """
-    half = len(near) // 2
+    first = len(near) // _CHOOSING
     error = (1 - confidence) / 2
-    best = _choose(stated, near[:half], far[:half], error)
-    hits, misses = _counts(near[half:], far[half:], best)
-    trials = len(near) - half
+    best = _choose(stated, near[:first], far[:first], error)
+    hits, misses = _counts(near[first:], far[first:], best)
+    trials = len(near) - first
     low, _ = clopper_pearson(hits, trials, error)
     _, high = clopper_pearson(misses, trials, error)
     loss = float(loss_shown(stated, np.atleast_1d(low), np.atleast_1d(high))[0])
@@ -88,7 +90,7 @@ def _counts(near: Floats, far: Floats, event: ShownLoss) -> tuple[int, int]:
 
 
 def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> ShownLoss:
-    """The most telling event of the first half: thresholds over its range, the tails among them."""
+    """The most telling event of the first part: thresholds over its range, the tails among them."""
     options = []
     for below, (one, other) in ((False, (near, far)), (True, (-far, -near))):
         one, other = np.sort(one), np.sort(other)
@@ -96,8 +98,10 @@ def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> ShownLos
         thresholds = np.unique(one[places])
         hits = len(one) - np.searchsorted(one, thresholds)
         misses = len(other) - np.searchsorted(other, thresholds)
-        low, _ = clopper_pearson(hits, len(one), error)
-        _, high = clopper_pearson(misses, len(other), error)
+        # As the rest of the samples will tell it: with as many hits in proportion, and rather a miss more.
+        trials = len(one) * (_CHOOSING - 1)
+        low, _ = clopper_pearson(hits * (_CHOOSING - 1), trials, error)
+        _, high = clopper_pearson(np.minimum(misses * (_CHOOSING - 1) + 1, trials), trials, error)
         losses = loss_shown(stated, low, high)
         at = int(losses.argmax())
         threshold = float(-thresholds[at] if below else thresholds[at])

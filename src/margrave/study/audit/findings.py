@@ -16,7 +16,7 @@ class Effort:
     """How hard to look: draws for fast sampling, whole releases, the confidence of what is said, and the seed."""
 
     samples: int = 200_000
-    releases: int = 1000
+    releases: int = 2000
     confidence: float = 0.999
     seed: int | str = "audit"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from margrave.study.audit.findings import Effort, Finding
 _LEAST = 1e-300
 _BEYOND = 1e-6
 _AT_ONCE = 1 << 20
+_TELLING = 3.0
+"""The loss that many releases show best: where a step loses less, several are made together."""
+_MOST_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,25 @@ def audit_mechanism(mechanism: Audited, effort: Effort) -> Finding:
     return Finding(mechanism.name, "sampled", mechanism.allowed, shown.loss, effort.samples)
 
 
-def log_ratio(noise: Noise, outputs: Integers, near: Integers, far: Integers) -> Floats:
+class Spread(Protocol):
+    """Whatever is added, as far as probabilities tell it apart."""
+
+    @property
+    def variance(self) -> float: ...
+
+    def pmf(self, values: Any) -> Floats: ...
+
+
+def together(stated: Budget, releases: int) -> int:
+    """How many units make the same step, so that together they lose about what so many releases of a side show best.
+
+    Events that always happen here, and never there, show about log(releases / 10): more could not be seen.
+    """
+    loss, telling = float(amount(stated)), min(_TELLING, 0.75 * log(max(20, releases) / 10))
+    return max(1, min(_MOST_STEPS, round(sqrt(telling / loss) if isinstance(stated, ZCDP) else telling / loss)))
+
+
+def log_ratio(noise: Spread, outputs: Integers, near: Integers, far: Integers) -> Floats:
     """log P(outputs | near) / P(outputs | far) for one noise, output by output.
 
     For Laplace noise it is the same for all outputs beyond both. There a little is added for how far beyond they are:

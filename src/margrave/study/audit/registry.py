@@ -13,11 +13,12 @@ from typing import Any
 from margrave.errors import UsageError
 from margrave.planning.ways.registry import load_spec, planned
 from margrave.study.audit.bugs import BUGS, Caught, catch
-from margrave.study.audit.collections import audit_join, audit_local
+from margrave.study.audit.collections import audit_local
 from margrave.study.audit.exact import audit_mechanisms
 from margrave.study.audit.files import audit_bundle, audit_ledger
 from margrave.study.audit.findings import Audit, Effort
 from margrave.study.audit.graphs import audit_graph
+from margrave.study.audit.joins import audit_join
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.releases import audit_plan
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,18 +22,15 @@ from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import Audited, audit_mechanism, log_ratio, noisy_answers
+from margrave.study.audit.mechanism import Audited, audit_mechanism, log_ratio, noisy_answers, together
 from margrave.study.audit.neighbours import Codes, Exchange, Priced, answers, used, worst
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 _UNIT, _TARGET, _COUNT = "unit", "target", "count"
 _EXCESS = 4
 """How many times as many records as it may own the audited unit brings: a bound that is not kept shows."""
-_TELLING = 2.0
-"""The loss that a few hundred releases show best: where a step loses less, so many units make it together."""
-_MOST_UNITS = 20
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ def end_to_end(plan: Plan, audited: Neighbours, effort: Effort) -> Finding:
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
     """
-    planned, audited = _plain(plan), replace(audited, units=_together(plan))
+    planned, audited = _plain(plan), replace(audited, units=together(plan.cost, effort.releases // 2))
     near, far = audited.answers(plan, True), audited.answers(plan, False)
     found = [
         _scores(planned, _frame(plan, audited, side), near, far, effort.releases // 2, f"{effort.seed} {side}")
@@ -113,15 +109,8 @@ def end_to_end(plan: Plan, audited: Neighbours, effort: Effort) -> Finding:
     return Finding("releases end to end", "sampled", stated, shown.loss / steps, effort.releases)
 
 
-def _together(plan: Plan) -> int:
-    """How many units make the same move, so that together they lose about what releases show best."""
-    stated = float(amount(plan.cost))
-    units = sqrt(_TELLING / stated) if isinstance(plan.cost, ZCDP) else _TELLING / stated
-    return max(1, min(_MOST_UNITS, round(units)))
-
-
 def _scores(
-    plan: Plan, data: pd.DataFrame, near: Sequence[Integers], far: Sequence[Integers], runs: int, seed: str
+    plan: Plan, data: pa.Table, near: Sequence[Integers], far: Sequence[Integers], runs: int, seed: str
 ) -> Floats:
     scores = np.zeros(runs)
     for run in range(runs):
@@ -143,9 +132,9 @@ def _plain(plan: Plan) -> Plan:
     return replace(plan, spec=replace(spec, codebook=Codebook(entries), data=section, draft=False))
 
 
-def _frame(plan: Plan, audited: Neighbours, near: bool) -> pd.DataFrame:
+def _frame(plan: Plan, audited: Neighbours, near: bool) -> pa.Table:
     """The records of one side. The audited unit brings more than it may own, and every other unit one."""
-    import pandas as pd
+    import pyarrow as pa
 
     times = 1 if plan.protection.records == 1 else plan.protection.records * _EXCESS
     side = [(unit, record) for unit in range(audited.units) for record in audited.side(near)]
@@ -157,10 +146,10 @@ def _frame(plan: Plan, audited: Neighbours, near: bool) -> pd.DataFrame:
     for attribute in domain:
         columns[attribute.name] = [_value(plan, names, attribute.name, record) for record in records]
     if plan.spec.counted is not None:
-        return pd.DataFrame({**columns, _COUNT: [1] * len(records)})
+        return pa.table({**columns, _COUNT: [1] * len(records)})
     if plan.protection.records > 1:
-        return pd.DataFrame({**columns, _UNIT: [*map(str, range(len(audited.others))), *owners]})
-    return pd.DataFrame(columns)
+        return pa.table({**columns, _UNIT: [*map(str, range(len(audited.others))), *owners]})
+    return pa.table(columns)
 
 
 def _value(plan: Plan, names: Margin, name: str, record: Codes) -> str:
