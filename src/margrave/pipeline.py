@@ -143,6 +143,7 @@ def release(
 
     if ledger is None:
         return way.outcome(asked, draw())
+    way.pack.check(asked)
     if seed is not None or account is None:
         raise UsageError("a charged release needs an account, and no seed: seeded noise is not private")
     return charged(ledger, asked, request_of(asked, ledger.only_dataset(dataset), account, request), draw, way.pack)

@@ -1,6 +1,7 @@
 """Tables from local reports: the forecast error is the measured error, for every mechanism, and intervals hold."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from margrave.algebra.residual import compose, decompose
 from margrave.crossing import Collected
 from margrave.errors import RefusedError, UsageError
 from margrave.local.simulate import simulate
@@ -18,7 +20,7 @@ from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan, make_local_plan
 from margrave.planning.local.question import WEIGHTS, LocalQuestion
 from margrave.planning.local.residuals import Modular, Signs
-from margrave.reconstruct.local import LocalFit, publish_local, simulate_local
+from margrave.reconstruct.local import CellErrors, LocalFit, publish_local, simulate_local
 from margrave.reconstruct.normals import Normals
 from tests.planning.local.shapes import local_spec
 
@@ -36,40 +38,68 @@ def skewed(shape, seed=0):
     return shares.reshape(shape)
 
 
+def even(shape):
+    return np.full(shape, 1 / np.prod(shape))
+
+
 def only(mechanism):
     """A plan with one question alone."""
     names = "abcdef"[: len(mechanism.shape)]
     return LocalPlan(local_spec(*mechanism.shape, tables=[names]), (LocalQuestion(tuple(names), mechanism, WEIGHTS),))
 
 
-CASES = [Response((5,), THREE), Subset((9,), THREE), Subset((3, 4), THREE), Unary((4,), THREE), Hadamard((2, 3), THREE)]
-CASES += [Hadamard((6,), THREE), Signs((2, 2, 2), THREE), Signs((3, 4), THREE)]
+CASES = [Response((2,), THREE), Response((5,), THREE), Subset((9,), THREE), Subset((3, 4), THREE), Unary((4,), THREE)]
+CASES += [Unary((2, 3), THREE), Hadamard((2, 3), THREE), Hadamard((6,), THREE)]
+CASES += [Signs((2, 2), THREE), Signs((2, 2, 2), THREE), Signs((3, 4), THREE)]
 CASES += [Modular((3, 3), THREE), Modular((5, 5), THREE)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", CASES, ids=lambda one: f"{one.name}{one.shape}")
-def test_the_measured_error_of_repeated_collections_is_the_forecast_error(mechanism):
-    plan, truth, size, runs = only(mechanism), skewed(mechanism.shape), 400, 250
-    generator = np.random.default_rng(5)
-    below = plan.questions[0].margin
+@pytest.mark.parametrize("population", [even, skewed], ids=["even", "skewed"])
+def test_the_measured_error_of_repeated_collections_is_the_forecast_error(mechanism, population):
+    plan, truth, size, runs = only(mechanism), population(mechanism.shape), 400, 250
+    generator, below = np.random.default_rng(5), plan.questions[0].margin
     found = []
     for run in range(runs):
         codes = people(truth, size, generator)
-        fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(f"{mechanism} {run}")))
-        found.append(fit.residuals[below])
-    parts = LocalFit(plan, (size,), (truth,)).residuals[below]
-    errors = ((np.array(found) - parts) ** 2).reshape(runs, -1).sum(axis=1)
-    axes = tuple(range(len(mechanism.shape)))
-    freedom = np.prod([k - 1 for k in mechanism.shape])
-    wanted = (float(mechanism.spread(axes)) * freedom - (parts**2).sum()) / size
+        found.append(LocalFit.of(plan, simulate(plan, codes, Generator.seeded(f"{mechanism} {run}"))).tables[0])
+    told = [told_part(mechanism, one) for one in found]
+    errors = ((np.array(told) - told_part(mechanism, truth)) ** 2).reshape(runs, -1).sum(axis=1)
+    wanted = mechanism.variances(told_rows(mechanism), truth).sum() / size
+    if population is even:  # what a plan forecasts before anybody is asked
+        assert wanted == pytest.approx(planned(mechanism) / size, rel=1e-9)
     spread = errors.std() / np.sqrt(runs)
-    if isinstance(mechanism, Hadamard | Modular):  # stated for answers that are spread evenly, and near it for others
-        assert errors.mean() == pytest.approx(wanted, rel=0.15)
-    else:
-        assert abs(errors.mean() - wanted) < 4 * spread
+    assert abs(errors.mean() - wanted) < 4 * spread
     assert abs(errors.mean() - 1.3 * wanted) > 2 * spread
     assert abs(errors.mean() - wanted / 1.3) > 2 * spread
+    assert LocalFit(plan, (size,), (truth,)).residuals[below].shape == mechanism.shape
+
+
+def told_part(mechanism, table):
+    """What a mechanism tells of a table: all of it but the total, or the residual of all its attributes alone."""
+    parts = decompose(table, len(mechanism.shape))
+    axes = tuple(range(len(mechanism.shape)))
+    kept = {
+        chosen: part if chosen and mechanism.tells(chosen) else np.zeros_like(part) for chosen, part in parts.items()
+    }
+    return compose(kept, mechanism.shape) if mechanism.whole else parts[axes]
+
+
+def told_rows(mechanism):
+    """The same as weights, a row for each cell."""
+    return np.array([told_part(mechanism, row.reshape(mechanism.shape)).ravel() for row in np.eye(mechanism.cells)])
+
+
+def planned(mechanism):
+    """The forecast squared error of one report over all cells."""
+    axes = range(len(mechanism.shape))
+    every = [chosen for size in range(1, len(axes) + 1) for chosen in combinations(axes, size)]
+    total = 0.0
+    for chosen in [one for one in every if mechanism.tells(one)]:
+        outside = np.prod([k for axis, k in enumerate(mechanism.shape) if axis not in chosen])
+        total += float(mechanism.spread(chosen)) * np.prod([mechanism.shape[axis] - 1 for axis in chosen]) / outside
+    return total
 
 
 @pytest.mark.slow
@@ -122,9 +152,38 @@ def test_intervals_of_unbiased_tables_hold_the_population_as_often_as_they_say()
         for margin in plan.spec.margins:
             axes = tuple(axis for axis, name in enumerate(plan.spec.domain.names) if name not in margin)
             told, own = fit.shares(margin), truth.sum(axis=axes)
-            width = ndtri(0.975) * np.sqrt(fit.variance(margin, np.clip(told, 0, 1)))
+            width = ndtri(0.975) * np.sqrt(fit.errors.variances(margin))
             held += (np.abs(told - own) <= width).ravel().tolist()
     assert 0.93 < np.mean(held) < 0.97
+
+
+@pytest.mark.parametrize("epsilon", [1, 2, 4])
+def test_the_intervals_of_the_largest_and_the_smallest_cell_hold_the_population_as_often(epsilon):
+    truth = np.array([[0.62, 0.02, 0.1], [0.2, 0.05, 0.01]])
+    plan, size, generator = make_local_plan(local_spec(2, 3, epsilon=epsilon)), 4000, np.random.default_rng(6)
+    held = []
+    for run in range(400):
+        fit = LocalFit.of(plan, simulate(plan, people(truth, size, generator), Generator.seeded(f"cell {run}")))
+        width = ndtri(0.975) * np.sqrt(fit.errors.variances(("a", "b")))
+        held.append(np.abs(fit.shares(("a", "b")) - truth) <= width)
+    largest, smallest = np.mean(held, axis=0)[0, 0], np.mean(held, axis=0)[1, 2]
+    assert 0.92 < largest < 0.98
+    assert 0.92 < smallest < 0.98
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4).filter(lambda sizes: max(sizes) > 1),
+    st.sampled_from([0.3, 1, 2.5, 5]),
+)
+@settings(max_examples=25, deadline=None)
+def test_on_any_domain_the_forecast_is_the_mean_variance_of_cells_where_answers_are_spread_evenly(sizes, epsilon):
+    plan = make_local_plan(local_spec(*sizes, epsilon=epsilon, size=10**9))
+    counts = tuple(one.weight for one in plan.questions)
+    fit = LocalFit(plan, counts, tuple(even(one.mechanism.shape) for one in plan.questions))
+    for row in plan.forecast_for(WEIGHTS):
+        cells = CellErrors(fit, lambda margin: even(plan.spec.domain.shape(margin))).variances(row.margin)
+        assert cells.shape == plan.spec.domain.shape(row.margin)
+        assert np.sqrt(cells.mean()) == pytest.approx(row.population, rel=1e-9)
 
 
 @pytest.mark.slow

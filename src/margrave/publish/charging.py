@@ -47,6 +47,19 @@ class Pack(Protocol[A, M, R]):
         """What is published, from the bytes of `write`."""
 
 
+class Uncharged:
+    """The pack of a way of asking that spends nobody's budget: all that a ledger would do with it is refused."""
+
+    def __init__(self, reason: str) -> None:
+        """``reason``: why there is nothing to charge, as a sentence."""
+        self._reason = reason
+
+    def _refuse(self, *asked: Any) -> Any:
+        raise UsageError(self._reason)
+
+    check = keep = kept = write = read = _refuse
+
+
 def charged(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], pack: Pack[A, M, R]) -> R:
     """Reserve, draw, keep, commit: in this order, so that whatever is interrupted, nothing is there without its charge.
 

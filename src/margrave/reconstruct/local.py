@@ -7,7 +7,7 @@ sample of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -17,8 +17,8 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.lattice import downward_closure, subsets
-from margrave.algebra.residual import decompose, margin_from
+from margrave.algebra.lattice import subsets
+from margrave.algebra.residual import compose, decompose, margin_from
 from margrave.crossing import Collected
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.limits import FULL_CELLS
@@ -35,6 +35,11 @@ from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.whole import whole
 from margrave.spec.spec import possible_mask
+
+Population = Callable[[Margin], Floats]
+"""The shares of a population, by attributes."""
+_TOGETHER = 256
+"""Cells of a table whose variances are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,32 +108,17 @@ class LocalFit:
         encoding = self.plan.spec.encoding
         return encoding.decode(margin, margin_from(encoding.encoded, encoding.margin(margin), self.residuals))
 
-    def variance(self, margin: Margin, shares: Floats) -> float:
-        """The variance of a cell's share, in the mean over the cells, for a population with these shares.
-
-        The second moment of the estimates is known, and the same for all populations; the variance is that less the
-        square of what they estimate, residual by residual.
-        """
-        encoding = self.plan.spec.encoding
-        domain, measured = encoding.encoded, encoding.margin(margin)
-        cells, total = domain.cells(measured), 0.0
-        for chosen, part in decompose(encoding.encode(margin, shares), len(measured)).items():
-            below = tuple(measured[axis] for axis in chosen)
-            if below:
-                freedom = prod(domain[name].size - 1 for name in below)
-                square = float((part**2).sum()) / self._told[below]
-                spread = max(self.precisions.variances[below] * freedom - square, 0.0)
-                total += spread * domain.cells(below) / cells / cells
-        return total
-
     @cached_property
-    def _told(self) -> dict[Margin, int]:
-        """How many reports tell about each residual."""
-        found: dict[Margin, int] = {}
-        for one, count in zip(self.plan.questions, self.counts, strict=True):
-            for below in downward_closure([one.margin])[1:] if one.mechanism.whole else (one.margin,):
-                found[below] = found.get(below, 0) + count
-        return found
+    def errors(self) -> CellErrors:
+        """The variances of cells, the population being taken to be what was estimated."""
+        return CellErrors(self, self.believed)
+
+    def believed(self, margin: Margin) -> Floats:
+        """The estimated shares of a question's attributes, without negative ones."""
+        domain = self.plan.spec.domain
+        parts = {below: self.residuals.get(below, np.zeros(domain.shape(below))) for below in subsets(margin)}
+        found = np.maximum(margin_from(domain, margin, parts), 0.0)
+        return np.asarray(found / found.sum())
 
     def estimates(self, domain: Domain) -> Estimates:
         """The residuals within a domain in counts of respondents, whose number is known."""
@@ -137,17 +127,68 @@ class LocalFit:
         variances = {below: size**2 * self.precisions.variances.get(below, 0.0) for below in values}
         return Estimates(domain, values, variances)
 
-    def again(self, published: Published, normals: Normals) -> LocalFit:
-        """What as many reports would tell if the published table were the population, in large numbers."""
-        tables = []
-        for one, count in zip(self.plan.questions, self.counts, strict=True):
-            drawn = normals(one.mechanism.cells)
-            if set(one.margin) <= set(published.domain.names):
-                truth = published.margin(one.margin) / self.reports
-            else:
-                truth = np.full(one.mechanism.shape, 1 / one.mechanism.cells)
-            tables.append(one.mechanism.again(truth, max(count, 1), drawn))
+    def again(self, population: Population, normals: Normals) -> LocalFit:
+        """What as many reports would tell about a population with given shares, in large numbers."""
+        tables = (
+            one.mechanism.again(population(one.margin), max(count, 1), normals(one.mechanism.cells))
+            for one, count in zip(self.plan.questions, self.counts, strict=True)
+        )
         return LocalFit(self.plan, self.counts, tuple(tables))
+
+
+class CellErrors:
+    """The variance of each cell of unbiased tables, noise and sampling, for a population with given shares.
+
+    A cell is a sum over the tables of the questions, which different people reported on. Within one table the
+    covariances between its cells are known (`Mechanism.variances`).
+    """
+
+    def __init__(self, fit: LocalFit, population: Population) -> None:
+        self._fit, self._population = fit, population
+        self._parts: dict[tuple[int, Margin], Floats] = {}
+        self._about: dict[str, set[int]] = {}
+        for number, one in enumerate(fit.plan.questions):
+            for name in one.margin if fit.counts[number] else ():
+                self._about.setdefault(name, set()).add(number)
+
+    def variances(self, margin: Margin) -> Floats:
+        """The variance of each cell's share."""
+        encoding, questions = self._fit.plan.spec.encoding, self._fit.plan.questions
+        measured = encoding.margin(margin)
+        found = np.zeros(encoding.encoded.shape(measured))
+        for number in sorted(set[int]().union(*(self._about.get(name, ()) for name in measured))):
+            one = questions[number]
+            shared = tuple(name for name in measured if name in one.margin)
+            if one.mechanism.whole or shared == one.margin:
+                apart = [axis for axis, name in enumerate(measured) if name not in shared]
+                outside = prod(found.shape[axis] for axis in apart)
+                found += np.expand_dims(self._part(number, shared), apart) / outside**2
+        return encoding.decode(margin, found)
+
+    def _part(self, number: int, shared: Margin) -> Floats:
+        """What one question's reports add to the variance of each cell of some of its attributes."""
+        if (number, shared) not in self._parts:
+            domain = self._fit.plan.spec.domain
+            cells, shape = domain.cells(shared), domain.shape(shared)
+            starts = range(0, cells, _TOGETHER)
+            rows = (np.eye(min(_TOGETHER, cells - start), cells, start).reshape(-1, *shape) for start in starts)
+            found = np.concatenate([self._rows(number, shared, some) for some in rows])
+            self._parts[number, shared] = found.reshape(shape)
+        return self._parts[number, shared]
+
+    def _rows(self, number: int, shared: Margin, rows: Floats) -> Floats:
+        """The same for some cells, each given by a table of zeros with a one in it."""
+        one, count = self._fit.plan.questions[number], self._fit.counts[number]
+        parts = decompose(rows, len(shared))
+        for chosen in parts:
+            below = tuple(shared[axis] for axis in chosen)
+            known = bool(below) and (one.mechanism.whole or below == one.margin)
+            share = count / one.spread(below) * self._fit.precisions.variances[below] if known else 0.0
+            parts[chosen] = share * parts[chosen]
+        apart = [1 + axis for axis, name in enumerate(one.margin) if name not in shared]
+        weights = np.expand_dims(compose(parts, rows.shape[1:]), apart)
+        spread = np.broadcast_to(weights, (len(rows), *one.mechanism.shape)).reshape(len(rows), -1)
+        return np.asarray(one.mechanism.variances(spread, self._population(one.margin)) / count)
 
 
 def digest(collected: Collected) -> str:
@@ -219,21 +260,31 @@ def simulate_local(plan: LocalPlan, fit: LocalFit, published: Published, seed: s
     if not count:
         return None
     normals = Normals(f"local error bars {seed}")
-    fits = [fit.again(published, normals) for _ in range(count)]
+    fits = [fit.again(shares_of(published, fit.reports), normals) for _ in range(count)]
     again = [publish_local(plan, one, seed, like=published) for one in fits]
     tables = tuple(one for one in again if one is not None)
     return Simulated(published, tables, understated(_compared(plan, fit, published, fits, tables)))
 
 
+def shares_of(published: Published, reports: int) -> Population:
+    """The published table as a population."""
+
+    def shares(margin: Margin) -> Floats:
+        return np.asarray(published.margin(margin) / reports)
+
+    return shares
+
+
 def _compared(
     plan: LocalPlan, fit: LocalFit, published: Published, fits: Sequence[LocalFit], again: Sequence[Published]
 ) -> Iterator[Compared]:
+    size = fit.reports
+    errors = CellErrors(fit, shares_of(published, size))
     for margin in plan.spec.told:
-        size, own = fit.reports, published.margin(margin)
         yield Compared(
-            own.ravel().astype(np.float64),
+            published.margin(margin).ravel().astype(np.float64),
             size * fit.shares(margin).ravel(),
             np.array([one.margin(margin).ravel() for one in again], dtype=np.float64),
             np.array([size * one.shares(margin).ravel() for one in fits]),
-            size**2 * fit.variance(margin, own / size),
+            size**2 * float(errors.variances(margin).mean()),
         )

@@ -77,6 +77,17 @@ def test_estimates_are_unbiased_with_the_stated_second_moment(one):
 
 
 @every_case
+def test_the_variance_of_any_sum_over_the_answers_is_that_of_an_enumeration(one):
+    generator, symbols = np.random.default_rng(1), list(one.symbols())
+    shares = generator.dirichlet(np.full(one.cells, 0.5)).reshape(one.shape)
+    weights = generator.normal(size=(4, one.cells))
+    told = np.array([one.shares(one.tally(columns_of(one, [symbol])), 1).ravel() for symbol in symbols]) @ weights.T
+    likely = shares.ravel() @ [[float(one.chance(codes, symbol)) for symbol in symbols] for codes in inputs(one)]
+    wanted = likely @ told**2 - (likely @ told) ** 2
+    np.testing.assert_allclose(one.variances(weights, shares), wanted, rtol=1e-9, atol=1e-9 * wanted.max())
+
+
+@every_case
 def test_a_tally_of_many_is_the_sum_of_the_tallies_of_each(one):
     symbols = list(one.symbols())[:40]
     together = one.tally(columns_of(one, symbols))

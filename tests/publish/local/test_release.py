@@ -1,5 +1,6 @@
 """A local collection as a bundle: written, read, verified, shown; and no change goes unnoticed."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from margrave import pipeline
 from margrave.errors import BundleError, UsageError, VerificationError
+from margrave.ledger.ledger import Ledger
 from margrave.local.kept import kept_bytes
 from margrave.local.simulate import simulate, simulate_lines
 from margrave.noise import Generator
@@ -55,6 +57,46 @@ def test_a_bundle_is_verified(bundle):
     assert found.private
     assert found.cost.as_dict() == {"epsilon": "1.0986122886681098"}
     assert any("sums of 4,000 reports" in word for word in found.words)
+
+
+def test_simulated_error_bars_are_simulated_again_only_if_asked_for(bundle):
+    left = verify(bundle).not_checked
+    assert [one.part for one in left] == ["bars"]
+    assert "add --bars" in left[0].reason
+    again = verify(bundle, bars=True)
+    assert (again.not_checked, again.parts) == ((), ("words", "report", "bars"))
+
+
+@pytest.mark.parametrize(
+    ("factor", "bars", "said"), [(1.5, True, "simulated again"), (1e-4, False, "smaller than any")]
+)
+def test_other_error_bars_are_noticed(out, tmp_path, factor, bars, said):
+    stated = {margin: tuple(factor * one for one in out.error_bars(margin)) for margin in out.plan.spec.margins}
+    folder = replace(out, bars=stated).save(tmp_path / "out")
+    with pytest.raises(VerificationError, match=said):
+        verify(folder, bars=bars)
+
+
+def test_error_bars_that_are_not_simulated_are_always_compared(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr("margrave.reconstruct.bars.simulations", lambda cells, method: 0)
+    release = LocalRelease.of(plan, collected(plan)[1])
+    verified = verify(release.save(tmp_path / "out"))
+    assert verified.not_checked == ()
+    stated = {margin: tuple(2 * one for one in release.error_bars(margin)) for margin in plan.spec.margins}
+    with pytest.raises(VerificationError, match="std_error"):
+        verify(replace(release, bars=stated).save(tmp_path / "other"))
+
+
+def test_a_collection_is_charged_to_no_ledger(plan, tmp_path):
+    (tmp_path / "kept.json").write_bytes(kept_bytes(plan, collected(plan, 800)[1]))
+    with Ledger.create(tmp_path / "ledger.db") as ledger, pytest.raises(UsageError, match="charged to no ledger"):
+        pipeline.release(plan, tmp_path / "kept.json", ledger=ledger, account="ann")
+
+
+def test_what_is_said_of_other_collections_is_true_without_a_curator(bundle):
+    said = json.loads((bundle / "release.json").read_text(encoding="utf-8"))
+    assert "no budget of a data set was spent" in said["composition"]
+    assert "ledger" not in said
 
 
 def test_tables_are_whole_agree_and_have_intervals(out):

@@ -110,10 +110,25 @@ class Exchangeable(CellMechanism):
         outside = prod(size for axis, size in enumerate(self.shape) if axis not in axes)
         return self.norm / (self.cells - 1) * outside
 
-    def covariance(self, shares: Floats) -> Floats:
-        own, other = map(float, self.support)
+    def second(self, weights: Floats, shares: Floats) -> Floats:
+        """The mean square of sums of weights over the supported answers, by the population's shares."""
         near, far = map(float, self.together)
-        rate = other + (own - other) * shares
+        total, seen = weights.sum(axis=1), weights @ shares
+        alone = self.rate(shares) - far - 2 * (near - far) * shares
+        return np.asarray(weights**2 @ alone + far * total**2 + 2 * (near - far) * total * seen)
+
+    def rate(self, shares: Floats) -> Floats:
+        """How likely each answer is to be supported."""
+        return np.asarray(float(self.support[1]) + float(self.gap) * shares)
+
+    def variances(self, weights: Floats, shares: Floats) -> Floats:
+        flat = shares.ravel()
+        spread = self.second(weights, flat) - (weights @ self.rate(flat)) ** 2
+        return np.asarray(np.maximum(spread, 0.0) / float(self.gap) ** 2)
+
+    def covariance(self, shares: Floats) -> Floats:
+        near, far = map(float, self.together)
+        rate = self.rate(shares)
         found = far + (near - far) * (shares[:, np.newaxis] + shares) - np.outer(rate, rate)
         found[np.diag_indices_from(found)] = rate * (1 - rate)
         return np.asarray(found)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from margrave.algebra.arrays import Floats, Integers
+from margrave.algebra.arrays import Array, Floats, Integers
 from margrave.algebra.residual import centre
 from margrave.noise import Generator
 from margrave.noise.tape import Tape
@@ -96,6 +96,14 @@ class Hadamard(CellMechanism):
         gain = self.odds.gain
         return gain * gain * outside + gain * Fraction(trace, inside * self.cells * dimension)
 
+    def variances(self, weights: Floats, shares: Floats) -> Floats:
+        """One report is r·Σ w(v)·s(v), with s the signs of a column; how likely each is follows from the shares."""
+        gain, flat = float(self.odds.gain), shares.ravel()
+        signs, likely = np.zeros((len(weights), self.order)), np.zeros(self.order)
+        signs[:, 1 : self.cells + 1], likely[1 : self.cells + 1], likely[0] = weights, flat / gain, flat.sum()
+        second = _walsh(signs) ** 2 @ _walsh(likely) / self.order
+        return np.asarray(np.maximum(gain**2 * second - (weights @ flat) ** 2, 0.0))
+
     def covariance(self, shares: Floats) -> Floats:
         gain = float(self.odds.gain)
         seen = np.where(self._third >= 0, shares[self._third], 0.0) / gain
@@ -106,16 +114,16 @@ class Hadamard(CellMechanism):
         return np.bincount(columns[0], minlength=self.order).astype(np.int64)
 
     def supported(self, tally: Integers) -> Integers:
-        signs = _walsh(tally)[1 : self.cells + 1]
+        signs = _walsh(tally.astype(np.int64))[1 : self.cells + 1]
         return np.asarray((int(tally.sum()) + signs) // 2)
 
 
-def _walsh(values: Integers) -> Integers:
-    """The product with the Hadamard matrix of its length, in whole numbers."""
-    found = values.astype(np.int64)
-    half = 1
-    while half < len(found):
-        pairs = found.reshape(-1, 2, half)
-        found = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+def _walsh(values: Array) -> Array:
+    """The product of each row with the Hadamard matrix of its length; whole numbers stay whole numbers."""
+    found, half = values, 1
+    while half < values.shape[-1]:
+        pairs = found.reshape(*values.shape[:-1], -1, 2, half)
+        left, right = pairs[..., 0, :], pairs[..., 1, :]
+        found = np.stack([left + right, left - right], axis=-2).reshape(values.shape)
         half *= 2
     return found

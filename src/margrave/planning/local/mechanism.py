@@ -122,6 +122,13 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
+    def variances(self, weights: Floats, shares: Floats) -> Floats:
+        """The variance of one report's sums Σ_v w(v)·share(v), for somebody drawn from a population with these shares.
+
+        ``weights``: a row of a number for each answer, for each sum. The population's sampling is part of it.
+        """
+
+    @abstractmethod
     def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
         """What `shares` would be for so many respondents of a population with these shares, in large numbers.
 

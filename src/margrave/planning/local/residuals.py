@@ -9,6 +9,7 @@ The signs and the c are drawn independently of the answers and are part of the r
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,6 +41,15 @@ class ResidualMechanism(Mechanism):
     """What the two have in common: noise that is alike in all directions of the residual."""
 
     whole: ClassVar[bool] = False
+
+    @abstractmethod
+    def second(self, weights: Floats, shares: Floats) -> Floats:
+        """The mean square of one report's sums, for weights that are centred along every attribute."""
+
+    def variances(self, weights: Floats, shares: Floats) -> Floats:
+        centred = _centred(weights.reshape(-1, *self.shape), 1)
+        flat = centred.reshape(len(centred), -1)
+        return np.asarray(np.maximum(self.second(flat, shares) - (flat @ shares.ravel()) ** 2, 0.0))
 
     def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
         """The second moment is σ²·I on the residual, so the covariance is that less the residual's own square."""
@@ -124,6 +134,9 @@ class Signs(ResidualMechanism):
         factor = float(self.odds.gain / prod(map(_echo, self.shape)))
         return _centred(tally.astype(np.float64) * (factor / reports))
 
+    def second(self, weights: Floats, shares: Floats) -> Floats:
+        return np.asarray((weights**2).sum(axis=1) * float(self.spread(tuple(range(len(self.shape))))))
+
     def spread(self, axes: Axes) -> Fraction:
         return self.odds.gain**2 / prod(map(_echo, self.shape))
 
@@ -191,15 +204,30 @@ class Modular(ResidualMechanism):
             found[:, value] = np.bincount(numbers[columns[-1][:, value]], minlength=len(found))
         return found.reshape(self.tally_shape)
 
-    def shares(self, tally: Integers, reports: int) -> Floats:
+    def _sums(self) -> Iterator[tuple[Symbol, Integers]]:
+        """For every choice of factors the sum of each answer."""
         codes = np.indices(self.shape)
-        found = np.zeros(self.shape)
         for factors in product(range(1, self.size), repeat=self._factors):
-            sums = (codes[0] + sum(one * codes[1 + axis] for axis, one in enumerate(factors))) % self.size
+            yield factors, (codes[0] + sum(one * codes[1 + axis] for axis, one in enumerate(factors))) % self.size
+
+    @cached_property
+    def _scale(self) -> float:
+        """Each sum is seen by one in (k − 1)^(d−1) respondents, and k^(d−1) answers have it."""
+        return float(Fraction((self.size - 1) ** self._factors, self.size**self._factors) / self._subset.gap)
+
+    def shares(self, tally: Integers, reports: int) -> Floats:
+        found = np.zeros(self.shape)
+        for factors, sums in self._sums():
             found += tally[tuple(one - 1 for one in factors)][sums]
-        # Each sum is seen by one in (k − 1)^(d−1) respondents, and k^(d−1) answers have it.
-        scale = Fraction((self.size - 1) ** self._factors, self.size**self._factors) / self._subset.gap
-        return _centred(found * (float(scale) / reports))
+        return _centred(found * (self._scale / reports))
+
+    def second(self, weights: Floats, shares: Floats) -> Floats:
+        """Of the sum with each choice of factors, which are equally likely, as of a subset of its k values."""
+        found = np.zeros(len(weights))
+        for _, sums in self._sums():
+            places = np.eye(self.size)[sums.ravel()]
+            found += self._subset.second(weights @ places, shares.ravel() @ places)
+        return np.asarray(found * (self._scale**2 / (self.size - 1) ** self._factors))
 
     def spread(self, axes: Axes) -> Fraction:
         size, more = self.size, self._factors
@@ -219,7 +247,8 @@ def _echo(size: int) -> Fraction:
     return Fraction(size, size - 1) if size % 2 == 0 else Fraction(size + 1, size)
 
 
-def _centred(values: Floats) -> Floats:
-    for axis in range(values.ndim):
+def _centred(values: Floats, first: int = 0) -> Floats:
+    """Centred along every axis from the first on."""
+    for axis in range(first, values.ndim):
         values = centre(values, axis)
     return values

@@ -14,6 +14,11 @@ NOT_PRIVATE = (
     "again and see the exact counts. Use it for experiments only; never publish it."
 )
 COMPOSITION = "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
+_UNTRACKED = {
+    "local": "Nothing to track: no budget of a data set was spent, every report being private when it left its device. "
+    "Collections that the same people report to add up for each of them."
+}
+"""What is said where a way of asking is charged to no ledger."""
 
 
 def software() -> str:
@@ -21,10 +26,10 @@ def software() -> str:
     return f"margrave {__version__}"
 
 
-def composition(ledger: Mapping[str, Any] | None) -> str:
+def composition(ledger: Mapping[str, Any] | None, way: str = "release") -> str:
     """What is known of other releases from the same data."""
     if ledger is None:
-        return COMPOSITION
+        return _UNTRACKED.get(way, COMPOSITION)
     return (
         f"Tracked: this release is part of what the ledger {ledger['id']} counts for the data set {ledger['dataset']}, "
         f"charged by entry {ledger['entry']}. Its public statement says what all of it costs together."

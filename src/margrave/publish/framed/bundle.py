@@ -6,7 +6,7 @@ A way says what its parts are, and how its value is made of them again (`Framing
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
 from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content
 from margrave.publish.bundle.words import MANIFEST, REPORT, software
 from margrave.publish.framed.frame import Frame, Framed, Made, frame_json, read_frame
+from margrave.publish.verification.found import NotChecked
 from margrave.publish.verification.signature import SigningKey, signed
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 Read = Callable[[str], bytes]
 """The content of a file of a bundle, once its checksum fits."""
+
+CheckBars = Callable[[Any, Frame, bool], Iterator[NotChecked]]
+
+
+def no_bars(outcome: Any, frame: Frame, again: bool) -> Iterator[NotChecked]:
+    """Nothing is simulated, and nothing left unchecked."""
+    return iter(())
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Framing:
     of what was asked, and of the answers. ``parts``: each table by its name without an ending. ``report``: the page, by
     the time and the software that the bundle names. ``rebuilt`` makes the value of what was read. ``check``, when a
     bundle is verified, looks at what does not follow from noisy numbers alone, and says in sentences what holds.
+    ``bars`` looks at simulated error bars, simulating them again only if told to; ``compared`` names what is compared
+    as it would be written.
     """
 
     forms: Forms
@@ -48,6 +58,8 @@ class Framing:
     report: Callable[[Any, str | None, str], str]
     rebuilt: Callable[[Frame, Read], Any]
     check: Callable[[Any], tuple[str, ...]]
+    bars: CheckBars = field(default=no_bars)
+    compared: tuple[str, ...] = ("words", "report")
 
 
 def created_of(outcome: Framed) -> str | None:

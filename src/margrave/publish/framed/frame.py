@@ -80,7 +80,7 @@ def frame_json(
         found["ledger"] = dict(outcome.ledger)
     return found | {
         "guarantee": {"cost": asked.cost.as_dict(), "words": list(asked.words())},
-        "composition": composition(outcome.ledger),
+        "composition": composition(outcome.ledger, asked.way),
         "spec": dict(spec),
         "events": list(asked.events),
         "disclosed": list(asked.disclosed),

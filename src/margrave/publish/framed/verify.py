@@ -32,7 +32,9 @@ Formulas = Callable[[Any], tuple[str, ...]]
 _WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"))
 
 
-def verify_framed(framing: Framing, files: Files, progress: Progress | None, formulas: Formulas) -> Verified:
+def verify_framed(
+    framing: Framing, files: Files, progress: Progress | None, formulas: Formulas, bars: bool = False
+) -> Verified:
     """Check a whole bundle. The cost follows from the events when its value is made of them again."""
     frame, outcome = read_framed(framing, files)
     step = counted(progress, 2 * len(frame.files))
@@ -49,9 +51,18 @@ def verify_framed(framing: Framing, files: Files, progress: Progress | None, for
         tables += 1
         step()
     words = framing.check(outcome)
-    left += [*_check_report(framing, files, frame, outcome)]
-    listed = len(frame.files) + 1
-    return Verified(frame.private, listed, tables, 0, outcome.plan.cost, tuple(left), None, formulas(outcome), words)
+    left += [*_check_report(framing, files, frame, outcome), *framing.bars(outcome, frame, bars)]
+    return Verified(
+        frame.private,
+        len(frame.files) + 1,
+        tables,
+        0,
+        outcome.plan.cost,
+        tuple(left),
+        formulas=formulas(outcome),
+        words=words,
+        parts=framing.compared,
+    )
 
 
 def _check_statements(framing: Framing, frame: Frame, outcome: Any) -> Iterator[NotChecked]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ from margrave.spec.spec import possible_mask
 if TYPE_CHECKING:
     import pandas as pd
 
-    from margrave.files.content import Content
     from margrave.planning.local.plan import LocalPlan
 
 Numbers = NDArray[Any]
@@ -47,9 +46,8 @@ class LocalAnswers:
     plan: LocalPlan
     collected: Collected = field(repr=False)
     publication: Published | None = field(repr=False)
-    ledger: Mapping[str, Any] | None = None
     bars: Mapping[Margin, Bars] = field(default_factory=dict, repr=False)
-    stored: Content | None = field(default=None, repr=False)
+    ledger: ClassVar[None] = None
 
     def __repr__(self) -> str:
         return f"LocalRelease({self.reports} reports, likelihood ratio at most {self.plan.odds})"
@@ -109,9 +107,8 @@ class LocalAnswers:
         return rounded(errors * possible), rounded(widths * possible)
 
     def _unbiased_errors(self, margin: Margin, level: float) -> Bars:
-        cells = self.domain.cells(margin)
-        error = self.reports * sqrt(self.fit.variance(margin, np.clip(self.fit.shares(margin), 0.0, 1.0)))
-        return np.full(cells, error), np.full(cells, error * float(ndtri((1 + level) / 2)))
+        errors = self.reports * np.sqrt(self.fit.errors.variances(margin).ravel())
+        return errors, errors * float(ndtri((1 + level) / 2))
 
     def numbers(self, margin: Margin, level: float = LEVEL) -> dict[str, Numbers]:
         """What is published of each cell: count, share, error and interval, and the unbiased estimate."""

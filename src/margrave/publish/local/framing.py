@@ -23,6 +23,7 @@ from margrave.publish.bundle.untrusted.parquet import read_parquet
 from margrave.publish.framed.bundle import Framing, Read
 from margrave.publish.framed.frame import Frame
 from margrave.publish.local.answers import LocalAnswers
+from margrave.publish.local.bars import check_bars
 from margrave.publish.local.page import local_page
 from margrave.publish.microdata import columns
 from margrave.reconstruct.held import FullTable, Records
@@ -32,7 +33,7 @@ from margrave.spec.spec import possible_mask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMS = Forms(words=1, report=1, bars=1)
+FORMS = Forms(words=1, report=1, bars=2)
 """The forms of words, report and bars. A number is raised whenever the same collection would get another output."""
 
 
@@ -116,7 +117,7 @@ def rebuilt(frame: Frame, read: Read) -> LocalAnswers:
                 labels = [column(label, margin) for label in ("std_error", "half_width")]
                 found = read_parquet(read(f"{name}.parquet"), name, plan.spec.domain.cells(margin), labels)
                 bars[margin] = (_floats(found, labels[0]), _floats(found, labels[1]))
-        return LocalAnswers(plan, collected, kept, frame.ledger, bars)
+        return LocalAnswers(plan, collected, kept, bars)
     except BundleError:
         raise
     except MargraveError as error:
@@ -194,4 +195,6 @@ FRAMING = Framing(
     report=local_page,
     rebuilt=rebuilt,
     check=check,
+    bars=lambda out, frame, again: check_bars(out, frame, FORMS, again),
+    compared=("words", "report", "bars"),
 )

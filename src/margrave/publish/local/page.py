@@ -75,7 +75,7 @@ def _meaning(out: LocalAnswers) -> str:
         "Counts are those of the respondents. The intervals hold the share in the population that they are a random "
         "sample of, 19 times in 20: they include both the noise of the reports and that only some people were asked."
     )
-    words = (*out.plan.words(), composition(out.ledger))
+    words = (*out.plan.words(), composition(out.ledger, out.plan.way))
     return section("meaning", "What this means", paragraph(said), *map(paragraph, words))
 
 

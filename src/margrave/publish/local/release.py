@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from margrave.crossing import Collected
-from margrave.files.content import Content
 from margrave.planning.local.plan import LocalPlan
 from margrave.progress import Progress
-from margrave.publish.bundle.untrusted.reading import Files, archived
+from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.framed.bundle import read_framed, save
 from margrave.publish.local.answers import LocalAnswers
 from margrave.publish.local.framing import FRAMING
@@ -25,23 +22,17 @@ class LocalRelease(LocalAnswers):
     """A finished local collection. Nobody ever held anything confidential."""
 
     @classmethod
-    def of(cls, plan: LocalPlan, collected: Collected, ledger: Mapping[str, Any] | None = None) -> LocalRelease:
+    def of(cls, plan: LocalPlan, collected: Collected) -> LocalRelease:
         """The release that follows from collected reports."""
         fit = LocalFit.of(plan, collected)
         fit.check()
-        return cls(plan, collected, publish_local(plan, fit, digest(collected)), ledger)
+        return cls(plan, collected, publish_local(plan, fit, digest(collected)))
 
     @classmethod
     def read(cls, files: Files) -> LocalRelease:
         """The release in the files of a bundle."""
         found = read_framed(FRAMING, files)[1]
-        return cls(found.plan, found.collected, found.publication, found.ledger, found.bars)
-
-    @classmethod
-    def unpacked(cls, content: Content) -> LocalRelease:
-        """The release in an archive that a ledger keeps, which is what is saved of it."""
-        with archived(content) as files:
-            return replace(cls.read(files), stored=content)
+        return cls(found.plan, found.collected, found.publication, found.bars)
 
     def save(
         self,
@@ -54,4 +45,4 @@ class LocalRelease(LocalAnswers):
 
         ``sign``: a key, ``mg.SigningKey.load("collector.key")``, that tells readers who made it.
         """
-        return save(FRAMING, self, path, stored=self.stored, sign=sign, progress=progress)
+        return save(FRAMING, self, path, sign=sign, progress=progress)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from margrave.algebra.arrays import Flags
 from margrave.budget.units import Budget
 from margrave.errors import VerificationError
 from margrave.progress import Step
@@ -19,6 +20,7 @@ from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import MANIFEST, REPORT
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.verification.signature import SIGNATURE, PublicKey
+from margrave.reconstruct.bars import Bars
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 """Where something stands in JSON."""
 
+BAR_SHARE, BAR_LEAST = 0.02, 0.05
+"""How far a simulated error bar may be from the stated one: a part of it, and of a record. The same software gives the
+same bars; another version of numpy, or another processor, may round some simulated count to the other side.
+"""
 _CLOSE = 1e-6
 _SOFTWARE = re.compile(r"margrave [0-9A-Za-z.+!-]{1,64}")
 _ABSENT = object()
@@ -48,6 +54,9 @@ class NotChecked:
     def __str__(self) -> str:
         names = {"words": "the words", "report": "the report", "bars": "the simulated error bars"}
         return f"Not checked: {names[self.part]}, {self.reason}."
+
+
+SLOW = NotChecked("bars", "which take as long to simulate again as to make: add --bars to do so")
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,26 @@ def check_made(software: str, created: str | None, private: bool, ledger: Mappin
         raise VerificationError(f"{MANIFEST}: created is {short(created)}, which is no time") from None
     if ledger is not None and ledger["time"] != created:
         raise VerificationError(f"{MANIFEST}: created is not the time at which the release was charged")
+
+
+def compare_bars(place: Callable[[int], str], stated: Bars, wanted: Bars) -> None:
+    """The stated bars of a table are those that were simulated again; ``place`` says where those of a cell stand."""
+    for name, found, again in zip(("std_error", "half-width"), stated, wanted, strict=True):
+        apart = ~(np.abs(found - again) <= BAR_LEAST + BAR_SHARE * again)
+        if apart.any():
+            row = int(apart.argmax())
+            raise VerificationError(f"{place(row)}: {name} is {found[row]:.6g} and simulated again {again[row]:.6g}")
+
+
+def check_least(place: Callable[[int], str], small: Flags, stated: Bars) -> None:
+    """No cell has bars that are smaller than any that are simulated."""
+    if small.any():
+        row = int(small.argmax())
+        errors, widths = stated
+        raise VerificationError(
+            f"{place(row)}: std_error {errors[row]:.6g} and half-width {widths[row]:.6g} are smaller than any that are "
+            "simulated"
+        )
 
 
 def check_files(files: Files, manifest: Listed, step: Step) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,10 +30,13 @@ from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.released import Released
 from margrave.publish.report.page import report_html
 from margrave.publish.verification.found import (
+    SLOW,
     NotChecked,
     Place,
+    check_least,
     check_made,
     check_page,
+    compare_bars,
     difference_words,
     differences,
     short,
@@ -44,10 +48,6 @@ from margrave.spec.spec import possible_mask
 if TYPE_CHECKING:
     from margrave.publish.bundle.bundle import Bundle
 
-BAR_SHARE, BAR_LEAST = 0.02, 0.05
-"""How far a simulated error bar may be from the stated one: a part of it, and of a record. The same software gives the
-same bars; another version of numpy, or another processor, may round some simulated count to the other side.
-"""
 
 _WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
 _BUDGETS: tuple[Place, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
@@ -129,7 +129,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
     if known:
         _check_least(release, manifest)
     if step is None:
-        yield NotChecked("bars", "which take as long to simulate again as to make: add --bars to do so")
+        yield SLOW
         return
     again = replace(release, bars={})
     again.prepare(lambda done, total, misfit=None: step())
@@ -150,28 +150,16 @@ def _margins(release: Released) -> Iterator[tuple[Margin, Bars]]:
 
 def _check_least(release: Released, manifest: Manifest) -> None:
     assert release.publication is not None
-    for margin, (errors, widths) in _margins(release):
+    for margin, stated in _margins(release):
         uncertain = (possible_mask(release.plan.spec, margin) & ~release.plan.certain(margin)).ravel()
         counts = np.asarray(release.published(margin), dtype=np.float64).ravel()
-        small = uncertain & too_small(counts, errors, widths, release.level, whole=release.publication.whole)
-        if small.any():
-            row = int(small.argmax())
-            raise VerificationError(
-                f"{_bar_place(release, manifest, margin, row)}: std_error {errors[row]:.6g} and half-width "
-                f"{widths[row]:.6g} are smaller than any that are simulated"
-            )
+        small = uncertain & too_small(counts, *stated, release.level, whole=release.publication.whole)
+        check_least(partial(_bar_place, release, manifest, margin), small, stated)
 
 
 def _compare_bars(release: Released, again: Released, manifest: Manifest) -> None:
     for margin, stated in _margins(release):
-        for name, found, wanted in zip(("std_error", "half-width"), stated, again.error_bars(margin), strict=True):
-            apart = ~(np.abs(found - wanted) <= BAR_LEAST + BAR_SHARE * wanted)
-            if apart.any():
-                row = int(apart.argmax())
-                raise VerificationError(
-                    f"{_bar_place(release, manifest, margin, row)}: {name} is {found[row]:.6g} and simulated again "
-                    f"{wanted[row]:.6g}"
-                )
+        compare_bars(partial(_bar_place, release, manifest, margin), stated, again.error_bars(margin))
 
 
 def _bar_place(release: Released, manifest: Manifest, margin: Margin, row: int) -> str:

@@ -1,54 +1,34 @@
-"""A local collection: its bundle, how a ledger keeps it, and what is shown of it."""
+"""A local collection: its bundle, why no ledger keeps it, and what is shown of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from margrave.crossing import Collected
-from margrave.files.content import Content
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import name_of, number
-from margrave.planning.local.plan import LocalPlan
 from margrave.planning.ways.local import formulas
 from margrave.progress import Progress
-from margrave.publish.bundle.parts.drawn import arrays_of, bytes_of
 from margrave.publish.bundle.untrusted.reading import Files
-from margrave.publish.framed.bundle import framed_archive, framed_report
+from margrave.publish.charging import Uncharged
+from margrave.publish.framed.bundle import framed_report
 from margrave.publish.framed.verify import verify_framed
 from margrave.publish.local.framing import FRAMING
 from margrave.publish.local.release import LocalRelease
 from margrave.publish.verification.found import Verified
 from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
 
-
-class LocalPack:
-    """The sums of the reports, and their bundle as one archive."""
-
-    def check(self, asked: LocalPlan) -> None:
-        """A collection of as many questions as there can be is kept."""
-
-    def keep(self, asked: LocalPlan, drawn: Collected) -> Content:
-        counts = np.array(drawn.counts, dtype=np.int64)
-        return b"".join(bytes_of(asked.question, (counts, *drawn.tallies)))
-
-    def kept(self, asked: LocalPlan, content: Content) -> Collected:
-        shapes = [one.mechanism.tally_shape for one in asked.questions]
-        found = arrays_of(asked.question, content, ((len(shapes),), *shapes))
-        counts = next(found).tolist()
-        return Collected(tuple(found), counts)
-
-    def write(self, asked: LocalPlan, drawn: Collected, charge: Mapping[str, Any]) -> tuple[Content, str]:
-        return framed_archive(FRAMING, LocalRelease.of(asked, drawn, charge))
-
-    def read(self, content: Content) -> LocalRelease:
-        return LocalRelease.unpacked(content)
+_UNCHARGED = Uncharged(
+    "a local collection is charged to no ledger: each report was private when it left its device, and no budget of a "
+    "data set is spent on it. Collections add up for those who report to several of them, which the page tells them: "
+    "leave the ledger out"
+)
 
 
 def verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
-    return verify_framed(FRAMING, files, progress, lambda out: formulas(out.plan))
+    return verify_framed(FRAMING, files, progress, lambda out: formulas(out.plan), bars)
 
 
 def contents(out: LocalRelease) -> Contents:
@@ -92,7 +72,7 @@ register(
     BundleWay(
         name="local",
         outcome=LocalRelease.of,
-        pack=LocalPack(),
+        pack=_UNCHARGED,
         read=LocalRelease.read,
         report=lambda files: framed_report(FRAMING, files),
         verify=verify,
