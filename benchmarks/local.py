@@ -1,6 +1,6 @@
 """Local collections: pairs of a data set by several methods, coverage of intervals, and a million reports.
 
-Run with: python benchmarks/local.py [accuracy|coverage|speed ...] [--data FILE.csv] [--seeds N]
+Run with: python benchmarks/local.py [accuracy|coverage|mechanisms|speed ...] [--data FILE.csv] [--seeds N]
 
 FILE.csv has whole numbers from 0 on, a column for each attribute, and is not confidential. Without one, sixteen yes/no
 questions are answered by 21,574 generated people of four kinds.
@@ -23,7 +23,7 @@ from margrave.local.simulate import simulate, simulate_lines
 from margrave.noise import Generator
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.plan import LocalPlan, make_local_plan
-from margrave.planning.local.question import WEIGHTS, LocalQuestion, candidates
+from margrave.planning.local.question import MECHANISMS, WEIGHTS, LocalQuestion, candidates
 from margrave.planning.local.spec import LocalSpec
 from margrave.publish.local.release import LocalRelease
 from margrave.reconstruct.local import LocalFit, publish_local
@@ -129,23 +129,57 @@ def _mean(tables: dict, true: dict) -> float:
 def coverage(people: np.ndarray, seeds: int) -> None:
     """How often 95 % intervals hold the population's share: respondents are drawn from the people with replacement."""
     part = people[:, :4]
-    print(header("intervals that hold the truth, four attributes", "ε = ln 3", "ε = 1", "ε = 3"))
-    cells: dict[str, list[str]] = {"published": [], "unbiased": []}
+    print(header("intervals that hold the truth, pairs of four attributes", "published", "unbiased"))
     for epsilon in (LN3, "1", "3"):
         spec = spec_of(part, epsilon)
-        plan, true, held = make_local_plan(spec), truths(spec, part), {"published": [], "unbiased": []}
-        generator = np.random.default_rng(3)
-        for seed in range(seeds):
-            asked = part[generator.integers(0, len(part), len(part))]
-            out = LocalRelease.of(plan, simulate(plan, asked, Generator.seeded(f"cover {epsilon} {seed}")))
-            for margin in spec.margins:
-                truth = len(part) * true[margin].ravel()
-                for kind, frame in (("published", out.table(*margin)), ("unbiased", out.noisy(*margin))):
-                    held[kind] += ((frame["low"] <= truth) & (truth <= frame["high"])).tolist()
-        for kind in held:
-            cells[kind].append(f"{np.mean(held[kind]):.1%}")
-    for kind, values in cells.items():
-        print(row(kind, *values))
+        print(row(f"ε = {float(epsilon):.3g}", *covered(make_local_plan(spec), part, seeds)), flush=True)
+
+
+def covered(plan: LocalPlan, people: np.ndarray, seeds: int) -> list[str]:
+    """Published and unbiased tables; ± is the standard error over the seeds: cells of one collection go together."""
+    true, generator = truths(plan.spec, people), np.random.default_rng(3)
+    held: dict[str, list[float]] = {"published": [], "unbiased": []}
+    for seed in range(seeds):
+        asked = people[generator.integers(0, len(people), len(people))]
+        out = LocalRelease.of(plan, simulate(plan, asked, Generator.seeded(f"cover {plan.hash} {seed}")))
+        for kind, table in (("published", out.table), ("unbiased", out.noisy)):
+            inside = []
+            for margin in plan.spec.margins:
+                frame, truth = table(*margin), len(people) * true[margin].ravel()
+                inside += ((frame["low"] <= truth) & (truth <= frame["high"])).tolist()
+            held[kind].append(float(np.mean(inside)))
+    return [f"{np.mean(one):.1%} ± {np.std(one, ddof=1) / np.sqrt(seeds):.1%}" for one in held.values()]
+
+
+def mechanisms(people: np.ndarray, seeds: int) -> None:
+    """The same for each mechanism, where everybody reports by it: on skewed answers of made-up people, ε = 1."""
+    print(header("intervals that hold the truth, ε = 1", "published", "unbiased"))
+    cases = {
+        "response, 2 answers (Warner)": ("response", (2,)),
+        "response, 5 answers": ("response", (5,)),
+        "subset selection, 6 answers": ("subset", (6,)),
+        "optimised unary encoding, 5 answers": ("unary", (5,)),
+        "Hadamard response, 6 answers": ("hadamard", (6,)),
+        "one sign (Fourier), 2 × 2": ("signs", (2, 2)),
+        "products of random signs, 2 × 3": ("signs", (2, 3)),
+        "sums modulo 3, 3 × 3": ("modular", (3, 3)),
+    }
+    for title, (name, shape) in cases.items():
+        generator = np.random.default_rng(8)
+        shares = np.sort(generator.dirichlet(np.full(int(np.prod(shape)), 1.0)))[::-1]
+        cells = generator.choice(shares.size, 5000, p=shares)
+        made_up = np.stack(np.unravel_index(cells, shape), axis=1)
+        print(row(title, *covered(by_one(spec_of(made_up, "1", len(shape)), name), made_up, seeds)), flush=True)
+
+
+def by_one(spec: LocalSpec, name: str) -> LocalPlan:
+    """A plan with this mechanism; where it tells of a residual alone, each attribute is asked for as well."""
+    odds, every, kind = Odds.of(spec.epsilon), tuple(spec.domain.names), MECHANISMS[name]
+    made = [LocalQuestion(every, kind(spec.domain.shape(every), odds), 1)]
+    if not kind.whole:
+        made += [LocalQuestion((one,), candidates(spec.domain.shape((one,)), odds, whole=True)[0], 1) for one in every]
+    even = [replace(one, weight=WEIGHTS // len(made)) for one in made]
+    return LocalPlan(spec, (replace(even[0], weight=even[0].weight + WEIGHTS % len(made)), *even[1:]))
 
 
 def speed(people: np.ndarray, seeds: int) -> None:
@@ -169,13 +203,14 @@ def speed(people: np.ndarray, seeds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", nargs="*", default=["accuracy", "coverage", "speed"])
+    parser.add_argument("parts", nargs="*", default=["accuracy", "coverage", "mechanisms", "speed"])
     parser.add_argument("--data")
     parser.add_argument("--seeds", type=int, default=20)
     given = parser.parse_args()
     people = generated() if given.data is None else pd.read_csv(given.data).to_numpy()
+    parts = {"accuracy": accuracy, "coverage": coverage, "mechanisms": mechanisms, "speed": speed}
     for part in given.parts:
-        {"accuracy": accuracy, "coverage": coverage, "speed": speed}[part](people, given.seeds)
+        parts[part](people, given.seeds)
         print()
 
 

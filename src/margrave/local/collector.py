@@ -15,6 +15,7 @@ from margrave.crossing import Collected
 from margrave.errors import DataError, UsageError
 from margrave.local.kept import is_kept, read_kept
 from margrave.local.reports import TOKEN, question_digits, read_symbols
+from margrave.local.tokens import Allowed, AnyToken
 from margrave.planning.local.plan import LocalPlan
 from margrave.progress import Progress
 
@@ -26,16 +27,21 @@ _LONGEST = 1 << 14
 """Bytes of a line that could be a report: the longest symbol has some thousand digits."""
 _HEADER = b"plan,question,symbol,token"
 
-OTHER, MALFORMED, RANGE, DUPLICATE = "of another plan", "malformed", "out of range", "token used before"
-KINDS = (OTHER, MALFORMED, RANGE, DUPLICATE)
+OTHER, MALFORMED, RANGE = "of another plan", "malformed", "out of range"
+UNKNOWN, DUPLICATE = "token never issued", "token used before"
+KINDS = (OTHER, MALFORMED, RANGE, UNKNOWN, DUPLICATE)
 """Why a report is refused."""
 
 
 class Collector:
     """What has been collected so far for a plan."""
 
-    def __init__(self, plan: LocalPlan) -> None:
+    def __init__(self, plan: LocalPlan, allowed: Allowed | None = None) -> None:
+        """``allowed``: the tokens that were handed out, where others are to be refused."""
+        if allowed is not None and plan.spec.shuffler is not None:
+            raise UsageError("reports to a shuffler carry no token: it is the shuffler who checks which were issued")
         self.plan = plan
+        self._allowed = AnyToken() if allowed is None else allowed
         self._tallies = [np.zeros(one.mechanism.tally_shape, dtype=np.int64) for one in plan.questions]
         self._counts = [0] * len(plan.questions)
         self._refused: Counter[str] = Counter()
@@ -49,6 +55,7 @@ class Collector:
         own, numbers, waiting, tokens = self.plan.hash.encode(), self._numbers, self._waiting, self._tokens
         widths = [one.mechanism.digits for one in self.plan.questions]
         shuffled, refused, token_like = self.plan.spec.shuffler is not None, self._refused, TOKEN.fullmatch
+        allowed = self._allowed
         for line in lines:
             parts = line.split(b",")
             if len(parts) != 4:
@@ -64,6 +71,8 @@ class Collector:
                 refused[RANGE if number is None and len(question) == len(next(iter(numbers))) else MALFORMED] += 1
             elif token if shuffled else token_like(token) is None:
                 refused[MALFORMED] += 1
+            elif not shuffled and token not in allowed:
+                refused[UNKNOWN] += 1
             elif token in tokens:
                 refused[DUPLICATE] += 1
             else:
@@ -99,12 +108,22 @@ def _other(line: bytes) -> str:
     return OTHER if len(hash_) == 16 and all(byte in b"0123456789abcdef" for byte in hash_) else MALFORMED
 
 
-def collect(plan: LocalPlan, sources: Iterable[str | Path], progress: Progress | None = None) -> Collected:
-    """The reports of files, of all files of folders, and of standard input (``-``); or what was kept of them before."""
+def collect(
+    plan: LocalPlan,
+    sources: Iterable[str | Path],
+    progress: Progress | None = None,
+    allowed: Allowed | None = None,
+) -> Collected:
+    """The reports of files, of all files of folders, and of standard input (``-``); or what was kept of them before.
+
+    ``allowed``: the tokens that were handed out, where others are to be refused.
+    """
     listed = list(sources)
     if len(listed) == 1 and is_kept(Path(listed[0])):
+        if allowed is not None:
+            raise UsageError(f"{listed[0]} holds sums, and no tokens: give the issued ones when reports are collected")
         return read_kept(plan, Path(listed[0]))
-    collector = Collector(plan)
+    collector = Collector(plan, allowed)
     for number, source in enumerate(_files(listed)):
         with _opened(source) as handle:
             for lines in _lines(handle):

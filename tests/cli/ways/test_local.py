@@ -145,6 +145,20 @@ def test_files_of_another_plan_or_of_none_are_refused(place):
     run("release", "spec.toml", "--data", "bad.json", error=DataError)
 
 
+def test_tokens_are_handed_out_and_all_others_refused(place):
+    run("local", "tokens", "spec.toml", "--count", "40", "--out", "tokens.txt", "--issued", "issued.txt")
+    tokens = (place / "tokens.txt").read_text(encoding="utf-8").split()
+    answers = ["--answer", "smoke=yes", "--answer", "region=east"]
+    own = [
+        run("local", "encode", "spec.toml", *answers, "--token", token, "--memory", f"memory-{token}/m.json")
+        for token in (tokens[0], tokens[1], "nobody-gave-me-this")
+    ]
+    (place / "own.txt").write_text("".join(own), encoding="utf-8")
+    found = json.loads(run("local", "collect", "spec.toml", "own.txt", "--issued", "issued.txt", "--json"))
+    assert (found["reports"], found["refused"]) == (2, {"token never issued": 1})
+    run("local", "tokens", "spec.toml", "--count", "2", "--out", "tokens.txt", "--issued", "x.txt", error=UsageError)
+
+
 def test_a_page_is_written_once(place):
     run("local", "page", "spec.toml", "--out", "page.html")
     assert "Do you smoke?" in (place / "page.html").read_text(encoding="utf-8")

@@ -40,6 +40,30 @@ def page(
 
 
 @app.command()
+def tokens(
+    spec: SpecPath,
+    count: Annotated[int, typer.Option(help="How many to draw: one for each person who is asked.")],
+    to: Annotated[Path, typer.Option("--out", help="The new file of tokens, to hand out.", show_default=False)],
+    issued: Annotated[Path, typer.Option(help="The new list of their hashes, for the collector.", show_default=False)],
+) -> None:
+    """Draw single-use tokens to hand out, and the list by which the collector refuses all others."""
+    from margrave.files.writing import check_target, write_file
+    from margrave.local.tokens import Issued, draw_tokens
+    from margrave.noise import Generator
+    from margrave.planning.local.plan import make_local_plan
+    from margrave.planning.local.spec import LocalSpec
+
+    check_target(to)
+    check_target(issued)
+    plan = make_local_plan(LocalSpec.load(spec))
+    drawn = draw_tokens(count, Generator.system())
+    write_file(to, "".join(f"{token}\n" for token in drawn).encode())
+    write_file(issued, Issued.of(plan, drawn).content())
+    notice(f"{count:,} tokens are in {to}. Hand out each once, behind #token= in the address of the page.")
+    notice(f"The collector needs {issued} alone: margrave local collect {spec} REPORTS --issued {issued}")
+
+
+@app.command()
 def encode(
     spec: SpecPath,
     answer: Annotated[list[str], typer.Option(help="An answer such as smoke=yes, once for each question.")],
@@ -88,12 +112,17 @@ def collect(
     to: Annotated[
         Path | None, typer.Option("--out", help="Keep the sums in this new file, for 'release'.", show_default=False)
     ] = None,
+    issued: Annotated[
+        Path | None,
+        typer.Option(help="The list of issued tokens; reports with others are refused.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add up reports. Those that are none, of another plan or sent twice are refused and counted."""
+    """Add up reports. Those that are none, of another plan, sent twice or not asked for are refused and counted."""
     from margrave.files.writing import check_target, write_file
     from margrave.local.collector import collect as run
     from margrave.local.kept import kept_bytes
+    from margrave.local.tokens import Issued
     from margrave.planning.describe import name_of
     from margrave.planning.local.plan import make_local_plan
     from margrave.planning.local.spec import LocalSpec
@@ -102,7 +131,7 @@ def collect(
         check_target(to)
     plan = make_local_plan(LocalSpec.load(spec))
     with progress("Collecting") as update:
-        found = run(plan, reports, update)
+        found = run(plan, reports, update, None if issued is None else Issued.read(plan, issued))
     if to is not None:
         write_file(to, kept_bytes(plan, found))
     rows = [(name_of(one.margin), str(count)) for one, count in zip(plan.questions, found.counts, strict=True)]
