@@ -124,12 +124,12 @@ def test_sums_that_no_reports_have_are_refused(place, change):
     run("local", "collect", "spec.toml", "reports.txt", "--out", "kept.json")
     said = json.loads((place / "kept.json").read_text(encoding="utf-8"))
     (place / "changed.json").write_text(json.dumps(change(said)), encoding="utf-8")
-    run("release", "spec.toml", "--data", "changed.json", error=MargraveError)
+    run("release", "spec.toml", "--data", "changed.json", "--out", "out", error=MargraveError)
 
 
 def test_a_file_of_brackets_is_refused(place):
     (place / "deep.json").write_text('{"a":' + "[" * 100_000, encoding="utf-8")
-    run("release", "spec.toml", "--data", "deep.json", error=DataError)
+    run("release", "spec.toml", "--data", "deep.json", "--out", "out", error=DataError)
 
 
 def test_the_state_folder_is_the_default(place, monkeypatch):
@@ -140,9 +140,9 @@ def test_the_state_folder_is_the_default(place, monkeypatch):
 def test_files_of_another_plan_or_of_none_are_refused(place):
     run("local", "collect", "spec.toml", "reports.txt", "--out", "kept.json")
     (place / "other.toml").write_text(TEXT.replace("epsilon = 1", "epsilon = 2"), encoding="utf-8")
-    run("release", "other.toml", "--data", "kept.json", error=DataError)
+    run("release", "other.toml", "--data", "kept.json", "--out", "out", error=DataError)
     (place / "bad.json").write_text('{"format": 1}', encoding="utf-8")
-    run("release", "spec.toml", "--data", "bad.json", error=DataError)
+    run("release", "spec.toml", "--data", "bad.json", "--out", "out", error=DataError)
 
 
 def test_tokens_are_handed_out_and_all_others_refused(place):
