@@ -54,7 +54,7 @@ def allowances(ledger: Ledger, account: str, dataset: str) -> tuple[Allowance, .
         pool = need_pool(view, data.pool)
         found = []
         for payer in payers(need_account(view, account)):
-            held = view.get(Grants, data.pool, payer)
+            held = view.get(Grants, f"{data.pool}/{payer}")
             if held is not None and held.grants:
                 grant = held.grants[-1]
                 found.append(Allowance(f"the grant of {payer}", kept(grant.amount), grant.spent))

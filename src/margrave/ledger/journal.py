@@ -22,8 +22,10 @@ Mark = tuple[int, str]
 NO_MARK: Mark = (0, START)
 
 _FIELDS = {"body", "kind", "number", "previous", "time"}
+_BEFORE_BODY = '{"body":'
 
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_decoder = json.JSONDecoder()
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def canonical(value: Any) -> str:
@@ -31,8 +33,13 @@ def canonical(value: Any) -> str:
     return _encoder.encode(value)
 
 
-quoted: Callable[[str], str] = lru_cache(maxsize=1024)(_encoder.encode)
-"""A text as a JSON string, in plain ASCII. Names come again and again."""
+def quoted(text: str) -> str:
+    """A text as a JSON string, in plain ASCII. What has letters and digits alone, as hashes have, is so already."""
+    return f'"{text}"' if text.isascii() and text.isalnum() else _quoted(text)
+
+
+_quoted: Callable[[str], str] = lru_cache(maxsize=1024)(_encoder.encode)
+"""Names come again and again."""
 
 
 def digest(content: bytes) -> str:
@@ -56,10 +63,17 @@ class Entry(NamedTuple):
 
     def text_with(self, body: str) -> str:
         """The same, where the canonical text of the body is known already."""
-        return (
-            f'{{"body":{body},"kind":"{self.kind}","number":{self.number},'
-            f'"previous":"{self.previous}","time":"{self.time}"}}'
-        )
+        return f"{_BEFORE_BODY}{body}{self._after_body}"
+
+    def body_in(self, text: str) -> str | None:
+        """The text of the body in the text of this entry; None where that is not written as entries are."""
+        after = self._after_body
+        written = text.startswith(_BEFORE_BODY) and text.endswith(after)
+        return text[len(_BEFORE_BODY) : -len(after)] if written else None
+
+    @property
+    def _after_body(self) -> str:
+        return f',"kind":"{self.kind}","number":{self.number},"previous":"{self.previous}","time":"{self.time}"}}'
 
 
 def is_public(kind: str, body: Mapping[str, Any]) -> bool:
@@ -84,8 +98,8 @@ def read_entry(number: int, text: str, stored_hash: str) -> Entry:
     if not isinstance(text, str) or hash_of(text) != stored_hash:
         raise VerificationError(f"entry {number} was changed after it was written: its hash does not fit")
     try:
-        value = json.loads(text)
-        good = value.keys() == _FIELDS and value["number"] == number and value["kind"] in KINDS
+        value, end = _decoder.raw_decode(text)
+        good = end == len(text) and value.keys() == _FIELDS and value["number"] == number and value["kind"] in KINDS
     except (ValueError, AttributeError, TypeError, RecursionError):
         good = False
     if not good:

@@ -113,6 +113,10 @@ class Pool(NamedTuple):
     spent: Totals = Totals()
     counted: str | None = None
 
+    def with_spent(self, spent: Totals) -> Pool:
+        """The same cap after other charges."""
+        return Pool(self.name, self.cap, spent, self.counted)
+
     def notion(self, data: DataSet) -> Notion:
         """Whom one of the versions protects."""
         return replace(data.notion, count=self.counted) if self.counted else data.notion
@@ -259,9 +263,14 @@ class RequestRecord(NamedTuple):
     def status(self) -> str:
         return "reserved" if self.closed is None else "void" if self.answer is None else "committed"
 
-    def close(self, number: int, answer: int | None = None) -> RequestRecord:
+    def close(self, number: int, answer: int | None = None, touched: bool | None = None) -> RequestRecord:
         """The request once an entry has committed it, with its answer, or made it void."""
-        return self._replace(closed=number, answer=answer)
+        touched = self.touched if touched is None else touched
+        return RequestRecord(*self[:7], number, answer, self.cap, touched, self.mark)
+
+    def marked(self, mark: Mark) -> RequestRecord:
+        """The request, reserved when the public journal stood there."""
+        return RequestRecord(*self[:-1], mark)
 
     @property
     def text(self) -> str:

@@ -21,6 +21,11 @@ _NUMBERED = 3
 
 def chain(session: Transaction) -> Iterator[tuple[Entry, str]]:
     """All entries with their hashes, each checked against the one before."""
+    return ((entry, stored) for entry, stored, _ in _written(session))
+
+
+def _written(session: Transaction) -> Iterator[tuple[Entry, str, str]]:
+    """The same with their texts."""
     previous = START
     for expected, (number, text, stored) in enumerate(session.journal(), start=1):
         if number != expected:
@@ -30,7 +35,7 @@ def chain(session: Transaction) -> Iterator[tuple[Entry, str]]:
             raise VerificationError(
                 f"entry {number} does not follow entry {number - 1}: the chain is broken between them"
             )
-        yield entry, stored
+        yield entry, stored, text
         previous = stored
 
 
@@ -45,9 +50,9 @@ def entry_of(session: Transaction, number: int | None) -> tuple[Entry, str]:
 def recomputed(session: Transaction) -> View:
     """The records that follow from the journal alone."""
     view = View()
-    for entry, stored in chain(session):
+    for entry, stored, text in _written(session):
         try:
-            apply(view, entry, stored)
+            apply(view, entry, stored, entry.body_in(text))
         except MargraveError as error:
             raise VerificationError(f"entry {entry.number} breaks a rule: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, AssertionError):

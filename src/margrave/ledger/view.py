@@ -39,6 +39,10 @@ KINDS: Mapping[str, type[Record]] = {
 
 NAMES: Mapping[type[Record], str] = {kind: name for name, kind in KINDS.items()}
 
+_ONLY = (Tip, Keys)
+"""Kinds of which there is one record, without a name."""
+_PREFIXES: Mapping[type[Record], str] = {kind: name if kind in _ONLY else f"{name}/" for kind, name in NAMES.items()}
+
 FIXED = ("dataset/", "account/")
 """Records that never change once they are there."""
 
@@ -73,11 +77,19 @@ class View:
             for key in missing:
                 self.records[key] = decode(key, texts[key]) if key in texts else None
 
-    def get(self, kind: type[R], *names: str) -> R | None:
-        key = "/".join((NAMES[kind], *names))
+    def get(self, kind: type[R], name: str = "") -> R | None:
+        """The record of a kind and a name, which is what follows the kind in its key."""
+        key = _PREFIXES[kind] + name
         if key not in self.records:
             self.fetch((key,))
         return self.records[key]  # type: ignore[return-value]  # the key begins with the kind
+
+    def all(self, kind: type[R], names: Iterable[str]) -> list[R | None]:
+        """Some records of a kind, read at once."""
+        prefix = _PREFIXES[kind]
+        keys = [prefix + name for name in names]
+        self.fetch(keys)
+        return [self.records[key] for key in keys]  # type: ignore[misc]  # the keys begin with the kind
 
     def every(self, kind: type[R]) -> list[R]:
         """All records of a kind, by key."""

@@ -32,7 +32,7 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     charge_cap(view, data, cost)
     paid = pay(view, account, data.pool, cost, entry.time)
     request, question = body["request"], body["question"]
-    known = view.get(Question, data.name, question)
+    known = view.get(Question, f"{data.name}/{question}")
     view.put(Question(data.name, question, (*known.requests, request) if known else (request,)))
     view.put(RequestRecord(request, data.name, account.name, question, cost, entry.number, paid))
 
@@ -44,7 +44,7 @@ def charge_cap(view: View, data: DataSet, cost: Budget) -> None:
     spent = pool.spent.plus(cost)
     if not pool.cap.holds(spent):
         raise RefusedError(_too_much(cost, pool.spent, pool.cap, f"the cap of {pool.name}"))
-    view.put(pool._replace(spent=spent))
+    view.put(pool.with_spent(spent))
 
 
 def tell_rows(view: View, data: DataSet, column: str | None) -> None:
@@ -75,7 +75,7 @@ def active_grants(view: View, account: Account, pool: str, time: str) -> list[tu
     """The grants that an account spends from now, its own and its organisation's: those there are must be active."""
     found = []
     for payer in payers(account):
-        held = view.get(Grants, pool, payer)
+        held = view.get(Grants, f"{pool}/{payer}")
         if held is None or not held.grants:
             if payer == account.name and account.organisation is not None:
                 continue
@@ -168,10 +168,10 @@ def void(view: View, body: Mapping[str, Any], entry: Entry) -> None:
 
 def refund_cap(view: View, name: str, cost: Budget) -> None:
     pool = need_pool(view, name)
-    view.put(pool._replace(spent=pool.spent.minus(cost)))
+    view.put(pool.with_spent(pool.spent.minus(cost)))
 
 
 def refund_grant(view: View, pool: str, payer: str, index: int, cost: Budget) -> None:
-    held = view.get(Grants, pool, payer)
+    held = view.get(Grants, f"{pool}/{payer}")
     assert held is not None
     view.put(_with_spent(held, index, held.grants[index].spent.minus(cost)))

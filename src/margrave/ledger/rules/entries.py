@@ -36,7 +36,7 @@ def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = Non
     if is_public(entry.kind, entry.body):
         mark = next_mark(mark, entry, body_text)
     if entry.kind == "reserve":
-        view.put(need_asked(view, entry.body["request"])._replace(mark=mark))
+        view.put(need_asked(view, entry.body["request"]).marked(mark))
     tip = Tip(ledger, entry.number, entry_hash, entry.time, rules, mark)
     view.put(tip)
     return tip
@@ -220,7 +220,7 @@ def _grant(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     _check_unit(view, data.pool, granted, "a grant")
     if most is not None:
         _check_unit(view, data.pool, most, "the most for one request")
-    held = view.get(Grants, data.pool, account.name) or Grants(data.pool, account.name)
+    held = view.get(Grants, f"{data.pool}/{account.name}") or Grants(data.pool, account.name)
     if held.grants and not held.grants[-1].ended(new.starts):
         last = held.grants[-1]
         until = f"expires {last.expires}" if last.expires else "never expires"
@@ -260,7 +260,7 @@ def promised(view: View, pool: str, time: str) -> tuple[Fraction, Fraction]:
     """The sum of the ε (or ρ), and of the δ, of all grants at first hand; of those that ended, what was spent."""
     total = delta = Fraction(0)
     for holder in need_members(view, pool).holders:
-        held = view.get(Grants, pool, holder)
+        held = view.get(Grants, f"{pool}/{holder}")
         for grant in held.grants if held else ():
             counted = grant.amount.together(grant.spent) if grant.ended(time) else grant.amount
             if counted is None and not grant.spent.empty:
@@ -272,7 +272,7 @@ def promised(view: View, pool: str, time: str) -> tuple[Fraction, Fraction]:
 
 def _end(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     account, data = need_account(view, body["account"]), need_dataset(view, body["dataset"])
-    held = view.get(Grants, data.pool, account.name)
+    held = view.get(Grants, f"{data.pool}/{account.name}")
     running = [one for one in held.grants if not one.ended(entry.time)] if held else []
     if held is None or not running:
         raise UsageError(f"{account.name} holds no grant from {data.pool} that could be ended")

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
 def requests(view: View, dataset: str, question: str) -> list[RequestRecord]:
     """The requests that ask a question, in order, but for those that were given up."""
-    known = view.get(Question, dataset, question)
+    known = view.get(Question, f"{dataset}/{question}")
     if known is None:
         return []
-    view.fetch(f"asked/{id}" for id in known.requests)
-    found = (view.get(RequestRecord, id) for id in known.requests)
-    return [one for one in found if one is not None]
+    return [one for one in view.all(RequestRecord, known.requests) if one is not None]
 
 
 def answered(asking: Iterable[RequestRecord]) -> RequestRecord | None:
@@ -75,7 +73,7 @@ def need_reserved(view: View, request: str) -> RequestRecord:
 
 def need_question(view: View, asked: RequestRecord) -> Question:
     """The question of a request."""
-    found = view.get(Question, asked.dataset, asked.question)
+    found = view.get(Question, f"{asked.dataset}/{asked.question}")
     if found is None:
         raise UsageError(f"the question of the request {asked.id} is missing")
     return found

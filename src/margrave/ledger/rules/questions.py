@@ -41,8 +41,8 @@ def reserve(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     if new:
         charge_cap(view, data, cost)
     paid = pay(view, account, data.pool, cost, entry.time, {payer for one in before for payer, _ in one.paid})
-    known = view.get(Question, data.name, question) or Question(data.name, question)
-    view.put(known._replace(requests=(*known.requests, request)))
+    known = view.get(Question, f"{data.name}/{question}") or Question(data.name, question)
+    view.put(Question(data.name, question, (*known.requests, request), known.drawn))
     closed, answer = (None, None) if first is None else (first.closed, first.answer)
     touched = first is not None or known.drawn is not None
     asked = (request, data.name, account.name, question, cost, entry.number)
@@ -71,7 +71,7 @@ def commit(view: View, body: Mapping[str, Any], entry: Entry) -> None:
     question = need_question(view, asked)
     if question.drawn is not None:
         view.put(question._replace(drawn=None))
-    view.put(asked._replace(closed=entry.number, answer=answer, touched=True))
+    view.put(asked.close(entry.number, answer, touched=True))
 
 
 def failed(view: View, body: Mapping[str, Any], entry: Entry) -> None:
@@ -107,7 +107,7 @@ def _give_back(view: View, asked: RequestRecord, others: list[str]) -> None:
 
 
 def _all(view: View, ids: list[str]) -> list[RequestRecord]:
-    return [one for one in (view.get(RequestRecord, id) for id in ids) if one is not None]
+    return [one for one in view.all(RequestRecord, ids) if one is not None]
 
 
 def _relies(view: View, asked: RequestRecord, payer: str) -> bool:
