@@ -131,6 +131,10 @@ class _Unit:
     """The letter of what is spent."""
     gaussian: ClassVar[tuple[bool, ...]]
     """Which noise is paid in this unit: whether it is Gaussian. Where both are, the one to try first comes first."""
+    power: ClassVar[int] = 1
+    """For c units together the amount is c to this power times as much."""
+    adaptive: ClassVar[bool] = True
+    """Whether, as a limit, it holds where each charge may depend on the answers to the ones before."""
 
     @property
     def amount(self) -> Fraction:
@@ -169,6 +173,9 @@ class _Unit:
     def same_unit(self, other: Budget) -> bool:
         """Whether both are in ε, both in (ε, δ), or both in ρ."""
         return self.called == other.called
+
+    def check(self) -> None:
+        """Refuse a limit that is not kept by the sums that it comes with: most come with none."""
 
     def left(self, spent: Spent) -> Fraction:
         """How much of the ε or ρ of this limit is left after some charges."""
@@ -214,6 +221,10 @@ class PureDP(_Unit):
         """The same cost where a spec gives a δ: pure ε is also (ε, δ) for any δ."""
         return self
 
+    def without_delta(self) -> PureDP:
+        """The budget, where it has no δ."""
+        return self
+
     def for_units(self, count: int) -> PureDP:
         """What is guaranteed to several units together."""
         return PureDP(self.epsilon * count)
@@ -235,6 +246,7 @@ class ApproxDP(_Unit):
     epsilon: Fraction
     delta: Fraction
     called, symbol, gaussian = "differential privacy", "ε", (True, False)
+    adaptive = False
 
     def __post_init__(self) -> None:
         _check_positive("epsilon", self.epsilon)
@@ -265,6 +277,10 @@ class ApproxDP(_Unit):
     def at_delta(self, delta: Fraction) -> ApproxDP:
         return self
 
+    def without_delta(self) -> None:
+        """There is none: what needs a pure ε or a ρ cannot be had for it."""
+        return
+
     def for_units(self, count: int) -> ApproxDP | None:
         """c·ε and e^{(c−1)ε}·c·δ; None where that δ is 1 or more, which promises nothing."""
         exponent = float(self.epsilon) * (count - 1)
@@ -286,6 +302,7 @@ class ZCDP(_Unit):
 
     rho: Fraction
     called, symbol, gaussian = "zero-concentrated differential privacy", "ρ", (True,)
+    power = 2
     delta: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -313,6 +330,9 @@ class ZCDP(_Unit):
     def at_delta(self, delta: Fraction) -> ZCDP | ApproxDP:
         """The same cost where a spec gives a δ: an (ε, δ) that it implies."""
         return ApproxDP(epsilon_of(self.rho, delta), delta) if delta else self
+
+    def without_delta(self) -> ZCDP:
+        return self
 
     def for_units(self, count: int) -> ZCDP:
         """What is guaranteed to several units together."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from margrave.budget.units import ZCDP, Budget, readable
+from margrave.budget.units import Budget, readable
 from margrave.ledger.records import Grants
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_dataset, need_pool, payers
@@ -35,8 +35,7 @@ class Allowance:
         return max(self.limit.left(self.spent), Fraction(0))
 
     def said(self) -> str:
-        name = "ρ" if isinstance(self.limit, ZCDP) else "ε"
-        return f"{self.what}: {name} = {readable(self._left)} left of {self.limit}"
+        return f"{self.what}: {self.limit.symbol} = {readable(self._left)} left of {self.limit}"
 
     def admits(self, cost: Budget) -> bool:
         return self.limit.holds(self.spent.plus(cost))

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from margrave.noise import DiscreteLaplace
 from margrave.planning.questions.expectation import half_width, step_of, sum_half_width
 from margrave.planning.questions.language.aggregates import Average, Choose, Cumulative, Quantiles, Sum, Variance
 from margrave.planning.questions.mechanisms import AnswerNoise, Noisy, Selected, Tree
@@ -191,7 +190,7 @@ def _half_of_tree(mechanism: Tree, size: int, share: float = 0.0) -> tuple[Float
     """The standard errors of sums from the start of a grid less a share of all, and the half-widths."""
     shape = mechanism.branching, mechanism.levels
     errors = np.sqrt(prefix_variances(size, *shape, share) * mechanism.noise.variance)
-    if not isinstance(mechanism.noise, DiscreteLaplace):
+    if not mechanism.noise.pure:
         return errors, GAUSSIAN_95 * errors
     return errors, np.interp(prefix_tails(size, *shape, share), *SUMS_95) * errors
 

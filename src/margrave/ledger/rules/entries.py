@@ -72,13 +72,13 @@ def limits_in(view: View) -> list[dict[str, str]]:
     """How each (ε, δ) limit of caps and grants is kept: what the entry says from which on they are kept so."""
     limits = [one.cap for one in view.every(Pool)]
     limits += [one.amount for held in view.every(Grants) for one in held.grants]
-    found = {canonical(one.as_dict()): one.as_dict() for one in map(kept, limits) if isinstance(one, Filter)}
+    found = {canonical(one.as_dict()): one.as_dict() for one in map(kept, limits) if one.delta}
     return [found[text] for text in sorted(found)]
 
 
 def _keep_limits(view: View, said: Iterable[Budget]) -> None:
     """Every (ε, δ) limit of caps and grants gets the sums that keep it, as the entry has them."""
-    known = {(one.epsilon, one.delta): _checked(one) for one in said if isinstance(one, Filter)}
+    known = {(one.amount, one.delta): _checked(one) for one in said if one.adaptive}
 
     def found(limit: Budget) -> Budget:
         if not limit.delta:
@@ -93,7 +93,7 @@ def _keep_limits(view: View, said: Iterable[Budget]) -> None:
         view.put(held._replace(grants=tuple(one._replace(amount=found(one.amount)) for one in held.grants)))
 
 
-def _checked(limit: Filter) -> Filter:
+def _checked(limit: Budget) -> Budget:
     limit.check()
     return limit
 
@@ -103,9 +103,7 @@ def _kept(rule: Rule, name: str) -> Rule:
 
     def stricter(view: View, body: Mapping[str, Any], entry: Entry) -> None:
         limit = limit_or_none(body[name])
-        if isinstance(limit, Filter):
-            limit.check()
-        elif limit is not None and limit.delta:
+        if limit is not None and not _checked(limit).adaptive:
             raise UsageError(f"the entry does not say how a limit of {limit} is kept")
         rule(view, body, entry)
 

@@ -28,6 +28,7 @@ class Filter(ApproxDP):
 
     events: Fraction
     rho: Fraction
+    adaptive = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,7 +84,7 @@ def kept(limit: Budget, events: Fraction = Fraction(0)) -> Budget:
         if events:
             raise UsageError(f"a limit of {limit} has no δ, of which a part could be set apart")
         return limit
-    return limit if isinstance(limit, Filter) else _filter(limit.amount, limit.delta, events)
+    return limit if limit.adaptive else _filter(limit.amount, limit.delta, events)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
-from margrave.budget.units import ZCDP, ApproxDP, PureDP
+from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import SpecError, UsageError
 from margrave.files.untrusted import MOST_TEXT, MOST_WORDS
 from margrave.planning.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
@@ -146,10 +146,11 @@ def _read_edges(node: Node) -> Fraction:
 
 def _read_budget(node: Node) -> PureDP | ZCDP | None:
     budget = read_budget(node, node.table(("epsilon", "delta", "rho")))
-    if isinstance(budget, ApproxDP):
-        node.problem("a graph release needs epsilon alone, or rho")
+    if budget is None:
         return None
-    return budget
+    if budget.delta:
+        node.problem("a graph release needs epsilon alone, or rho")
+    return budget.without_delta()
 
 
 def _read_graph(node: Node, base: Path | None) -> tuple[bool, Nodes, tuple[KnownDegrees, ...]] | None:

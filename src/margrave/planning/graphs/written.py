@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from margrave.budget.units import ApproxDP, budget_from_dict, exact_number, exact_text
+from margrave.budget.units import budget_from_dict, exact_number, exact_text
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.planning.graphs.degrees import KnownDegrees
@@ -91,8 +91,8 @@ def spec_from_json(value: Mapping[str, Any]) -> GraphSpec:
         KnownDegrees(one["side"], _wholes(one["nodes"]), None if one["values"] is None else _wholes(one["values"]))
         for one in graph["degrees"]
     )
-    budget = budget_from_dict(value["privacy"])
-    if isinstance(budget, ApproxDP) or type(graph["directed"]) is not bool or type(value["title"]) is not str:
+    budget = budget_from_dict(value["privacy"]).without_delta()
+    if budget is None or type(graph["directed"]) is not bool or type(value["title"]) is not str:
         raise TypeError
     share = exact_number(value["release"]["edges"])
     return GraphSpec(nodes, budget, graph["directed"], known, share, title=value["title"])

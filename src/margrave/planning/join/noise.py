@@ -20,6 +20,9 @@ from margrave.budget.units import ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.noise import DiscreteLaplace, TruncatedLaplace, TwofoldLaplace
 
+Hiding = DiscreteLaplace | TruncatedLaplace
+"""Noise that an owner or a helper draws."""
+
 
 @dataclass(frozen=True)
 class PairNoise:
@@ -61,6 +64,21 @@ class PairNoise:
             count["reach"] = str(self.second.reach)
         return count, {"kind": "join-sizes", "scale": str(self.sizes.scale), "reach": str(self.sizes.reach)}
 
+    @property
+    def all(self) -> tuple[Hiding, ...]:
+        """Every noise that is drawn."""
+        return self.first, self.second, self.sizes
+
+    @property
+    def dummies(self) -> int:
+        """The dummies for each pair of categories that the second owner puts into the two sets of batches together."""
+        return 2 * self.second.reach
+
+    @property
+    def padding(self) -> int:
+        """What pads each batch, about; at most it is twice that."""
+        return self.sizes.reach
+
 
 @dataclass(frozen=True)
 class HelperNoise:
@@ -84,6 +102,21 @@ class HelperNoise:
     def events(self, place: int) -> tuple[dict[str, str], ...]:
         """The mechanism that touches the owners' data, with its parameter as exact text."""
         return ({"kind": "join-helper", "scale": str(self.only.scale)},)
+
+    @property
+    def all(self) -> tuple[Hiding, ...]:
+        """Every noise that is drawn."""
+        return (self.only,)
+
+    @property
+    def dummies(self) -> int:
+        """A helper needs none."""
+        return 0
+
+    @property
+    def padding(self) -> int:
+        """A helper sees every size as it is."""
+        return 0
 
 
 JoinNoise = PairNoise | HelperNoise

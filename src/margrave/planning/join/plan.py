@@ -103,18 +103,15 @@ class JoinPlan:
     @cached_property
     def dummies(self) -> int:
         """The dummies that the second owner puts into each of the two sets of batches, for all pairs together."""
-        return 2 * self.noise.second.reach * prod(self.spec.shape) if isinstance(self.noise, PairNoise) else 0
+        return self.noise.dummies * prod(self.spec.shape)
 
     def padded(self, place: int, most: bool = False) -> int:
         """Points of an owner with their padding, about, or at most; dummies apart. People as many as there may be."""
-        people = self.spec.owners[place].at_most
-        if not isinstance(self.noise, PairNoise):
-            return people
-        return people + self.spec.shape[place] * self.noise.sizes.reach * (2 if most else 1)
+        return self.spec.owners[place].at_most + self.spec.shape[place] * self.noise.padding * (2 if most else 1)
 
     def message_bytes(self, most: bool = False) -> dict[str, int]:
         """The length of each message without its heading: about, or at most."""
-        if not isinstance(self.noise, PairNoise):
+        if self.spec.helper is not None:
             return {"submission": max(POINT * one.at_most for one in self.spec.owners)}
         first, second = (self.padded(place, most) for place in range(2))
         own, returned = second + self.dummies, first + self.dummies
@@ -123,7 +120,7 @@ class JoinPlan:
     @property
     def seconds(self) -> float:
         """Processor time of each side, about, once its data is read."""
-        if not isinstance(self.noise, PairNoise):
+        if self.spec.helper is not None:
             return max(one.at_most for one in self.spec.owners) / (20 * RATE)
         return (self.padded(0) + self.padded(1) + 3 * self.dummies) / RATE
 
@@ -154,15 +151,15 @@ class JoinPlan:
         for owner in spec.owners:
             public = approximate(self.noise.public_cost(owner.neighbours))
             found.append(f"Somebody in the data of {owner.name} loses {public} to the public.")
-        if isinstance(self.noise, PairNoise):
+        if spec.helper is None:
             for place, owner in enumerate(spec.owners):
                 other = spec.owners[1 - place].name
                 found.append(
                     f"{other} learns the size of each category of {owner.name}, padded by up to "
-                    f"{2 * self.noise.sizes.reach}, and each cell with the noise of {owner.name} alone: somebody in "
+                    f"{2 * self.noise.padding}, and each cell with the noise of {owner.name} alone: somebody in "
                     f"the data of {owner.name} loses {approximate(self.cost_of(owner))} to {other}."
                 )
-        elif spec.helper is not None:
+        else:
             found.append(
                 f"{spec.helper.name}, who has no data, is trusted: it sees exact cells, sizes and multiplicities "
                 "under names that it cannot read, and must collude with nobody. Owners learn the published table alone."

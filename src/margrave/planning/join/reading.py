@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from margrave.budget.units import ApproxDP, PureDP
+from margrave.budget.units import Budget, PureDP
 from margrave.errors import UsageError
 from margrave.planning.join.ids import CASES, FORMS, ISO, KINDS, IdPart, tells_days
 from margrave.planning.join.owners import MOST_PEOPLE, Helper, Owner, is_key, is_name
@@ -172,14 +172,14 @@ def _read_privacy(node: Node, sealed: bool) -> Fields:
     if "epsilon" not in keys:
         node.needs(keys, "epsilon, for each cell of the table")
     delta: Fraction | None = None
-    sizes: object = None
+    sizes: Budget | None = None
     if not sealed:
         for absent in (key for key in ("delta", "sizes") if key not in keys):
             node.needs(keys, f"{absent}: see docs/join.md" if absent == "delta" else "sizes, an epsilon and a delta")
         budget = read_budget(node, {key: keys[key] for key in ("epsilon", "delta") if key in keys})
-        delta = budget.delta if isinstance(budget, ApproxDP) else None
+        delta = (budget.delta or None) if budget is not None else None
         sizes = read_budget(keys["sizes"], keys["sizes"].table(("epsilon", "delta"))) if "sizes" in keys else None
-        if "sizes" in keys and isinstance(sizes, PureDP):
+        if sizes is not None and not sizes.delta:
             keys["sizes"].problem("needs a delta too: padding that is never negative has an end")
     return {"epsilon": epsilon, "delta": delta, "sizes": sizes}
 

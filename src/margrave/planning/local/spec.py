@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Plain
-from margrave.budget.units import Budget, PureDP, exact_text
+from margrave.budget.units import Budget, exact_text
 from margrave.errors import Problem, SpecError, UsageError
 from margrave.spec.document import parse_text, spec_text, with_lines
 from margrave.spec.reader import Node, TooManyError
@@ -85,8 +85,7 @@ class LocalSpec:
 
     @property
     def epsilon(self) -> Fraction:
-        assert isinstance(self.base.budget, PureDP)
-        return self.base.budget.epsilon
+        return self.base.budget.parts.pure
 
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> LocalSpec:
@@ -147,7 +146,7 @@ def _read_local(node: Node) -> tuple[int, Shuffler | None] | None:
 def _unfit(spec: Spec) -> list[tuple[str, str]]:
     """What other specs have and no local collection can."""
     found = []
-    if not isinstance(spec.budget, PureDP):
+    if not spec.budget.parts.pure:
         found.append(("privacy", "a local collection needs epsilon alone: the coins on a device give pure privacy"))
     if spec.data is not None:
         found.append(("data", "nobody holds the data of a local collection: leave [data] out"))

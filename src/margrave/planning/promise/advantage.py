@@ -27,44 +27,44 @@ _LEVELS = np.concatenate([[0.0], np.geomspace(1e-3, 200.0, 400)])
 
 
 @dataclass(frozen=True)
-class Pair:
+class EpsilonDelta:
     """No event is more than ``e^loss`` times as likely, plus ``delta``, on one of two data sets than on the other."""
 
     loss: float
     delta: float
 
 
-def implied(cost: Budget, steps: int) -> tuple[Pair, ...]:
+def implied(cost: Budget, steps: int) -> tuple[EpsilonDelta, ...]:
     """What a guarantee implies between data sets so many steps apart."""
     if steps < 1:
         raise UsageError(f"steps ({steps}) must be at least 1")
     epsilon, rho, approx, delta = map(float, cost.parts)
     if rho:
         return tuple(_concentrated(rho * steps * steps * _SLACK))
-    return (_chain(approx, delta, steps) if delta else Pair(epsilon * steps * _SLACK, 0.0),)
+    return (_chain(approx, delta, steps) if delta else EpsilonDelta(epsilon * steps * _SLACK, 0.0),)
 
 
-def _chain(epsilon: float, delta: float, steps: int) -> Pair:
+def _chain(epsilon: float, delta: float, steps: int) -> EpsilonDelta:
     """(ε, δ) between neighbours is (nε, δ(1 + e^ε + … + e^{(n−1)ε})) between data sets n steps apart."""
     loss = epsilon * steps * _SLACK
     if loss > _LARGEST:
-        return Pair(inf, 0.0)
-    return Pair(loss, min(1.0, delta * expm1(epsilon * steps) / expm1(epsilon) * _SLACK))
+        return EpsilonDelta(inf, 0.0)
+    return EpsilonDelta(loss, min(1.0, delta * expm1(epsilon * steps) / expm1(epsilon) * _SLACK))
 
 
-def _concentrated(rho: float) -> Iterator[Pair]:
+def _concentrated(rho: float) -> Iterator[EpsilonDelta]:
     """ρ-zCDP bounds the distance of the two distributions (Pinsker; Bretagnolle and Huber), which is δ at L = 0.
 
     For each other L, δ is the least over Rényi orders a of exp((a−1)(aρ−L))/(a−1)·(1−1/a)^a (Canonne, Kamath and
     Steinke 2020).
     """
-    yield Pair(0.0, min(sqrt(rho / 2), sqrt(-expm1(-rho))) * _SLACK)
+    yield EpsilonDelta(0.0, min(sqrt(rho / 2), sqrt(-expm1(-rho))) * _SLACK)
     a = _ORDERS
     for loss in _LEVELS.tolist():
         logs = (a - 1) * (a * rho - loss) - np.log(a - 1) + a * np.log1p(-1 / a)
         least = float(logs.min())
         if least < 0:
-            yield Pair(loss, exp(least) * _SLACK)
+            yield EpsilonDelta(loss, exp(least) * _SLACK)
 
 
 def advantage(cost: Budget, steps: int) -> float:
@@ -72,7 +72,7 @@ def advantage(cost: Budget, steps: int) -> float:
     return min(1.0, *(_advantage(pair) for pair in implied(cost, steps)))
 
 
-def _advantage(pair: Pair) -> float:
+def _advantage(pair: EpsilonDelta) -> float:
     if pair.loss > _LARGEST:
         return 1.0
     return (expm1(pair.loss) + 2 * pair.delta) / (exp(pair.loss) + 1)
@@ -85,7 +85,7 @@ def power(cost: Budget, steps: int, false_alarms: float) -> float:
     return min(1.0, *(_power(pair, false_alarms) for pair in implied(cost, steps)))
 
 
-def _power(pair: Pair, alarms: float) -> float:
+def _power(pair: EpsilonDelta, alarms: float) -> float:
     if pair.loss > _LARGEST:
         return 1.0
     return min(exp(pair.loss) * alarms + pair.delta, 1 - exp(-pair.loss) * max(0.0, 1 - pair.delta - alarms))
@@ -101,7 +101,7 @@ def guessed(cost: Budget, steps: int, before: float) -> float:
     return min(1.0, *(_guessed(pair, before) for pair in implied(cost, steps)))
 
 
-def _guessed(pair: Pair, before: float) -> float:
+def _guessed(pair: EpsilonDelta, before: float) -> float:
     if pair.loss > _LARGEST:
         return 1.0
     odds = before / (1 - before) * exp(pair.loss)

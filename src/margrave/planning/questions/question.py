@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from margrave.budget.units import ZCDP, Budget, PureDP, amount, budget_from_dict
+from margrave.budget.units import Budget, amount, budget_from_dict
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
@@ -34,7 +34,7 @@ class PricedQuestion:
     budget: Price
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, PureDP | ZCDP):
+        if self.budget.delta:
             raise UsageError("a question is asked at a pure ε, or at a ρ")
         check_form_size(self.aggregate)
         self.work.check()
@@ -160,7 +160,7 @@ def read_question(value: Mapping[str, Any]) -> PricedQuestion:
     """The question that `PricedQuestion.asked_json` wrote."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise UsageError("the question was written by another version of Margrave")
-    budget = budget_from_dict(value["budget"])
-    if not isinstance(budget, PureDP | ZCDP):
+    budget = budget_from_dict(value["budget"]).without_delta()
+    if budget is None:
         raise UsageError("a question is asked at a pure ε, or at a ρ")
     return PricedQuestion(DataSpec.load(value["data"]), read_as(value["asked"], Aggregate), budget)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrave.algebra.arrays import Floats, Integers
-from margrave.budget.units import ZCDP, Budget, amount
+from margrave.budget.units import Budget
 from margrave.noise import Generator, Noise
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Effort, Finding
@@ -39,8 +39,7 @@ class Audited:
     @property
     def allowed(self) -> float:
         """The loss that is stated between the two data sets."""
-        steps = self.steps * self.steps if isinstance(self.stated, ZCDP) else self.steps
-        return float(amount(self.stated)) * steps
+        return float(self.stated.amount * self.steps**self.stated.power)
 
 
 def audit_mechanism(mechanism: Audited, effort: Effort) -> Finding:

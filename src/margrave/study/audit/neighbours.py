@@ -19,7 +19,6 @@ from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.algebra.table import Table
-from margrave.budget.units import ZCDP
 from margrave.facts.declared import facts_of
 from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
@@ -98,8 +97,7 @@ def worst(plan: Plan, seed: int | str) -> Priced:
     moves, complete = _moves(plan, Generator.seeded(f"{seed} moves"))
     priced = [(price_of(plan, move), move) for move in moves]
     price, move = max(priced, key=lambda pair: pair[0])
-    records = plan.protection.records
-    times = records * records if isinstance(plan.cost, ZCDP) else records
+    times = plan.protection.records**plan.cost.power
     return Priced(move, price * times, len(priced), complete)
 
 

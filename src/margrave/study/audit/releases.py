@@ -13,7 +13,7 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Margin
-from margrave.budget.units import ZCDP, amount
+from margrave.budget.units import amount
 from margrave.pipeline import release
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan
@@ -104,7 +104,7 @@ def end_to_end(plan: Plan, audited: Neighbours, effort: Effort) -> Finding:
         for side in (True, False)
     ]
     shown = loss_at_least(plan.cost, found[0], found[1], effort.confidence)
-    steps = audited.units**2 if isinstance(plan.cost, ZCDP) else audited.units
+    steps = audited.units**plan.cost.power
     stated = float(amount(plan.cost))
     return Finding("releases end to end", "sampled", stated, shown.loss / steps, effort.releases)
 
