@@ -18,7 +18,7 @@ from margrave.ledger.journal import canonical
 from margrave.ledger.records import Grants, Pool
 from margrave.ledger.rules.entries import promised
 from margrave.ledger.rules.totals import Totals
-from margrave.ledger.view import KINDS, View, decode
+from margrave.ledger.view import RECORDS, View, decode
 from tests.ledger.helpers import Clock, ask, many, sha
 
 ACCOUNTS = ("ann", "bob", "uni", "eve")
@@ -214,7 +214,7 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def records_are_canonical_and_read_as_written(self):
-        for kind in KINDS.values():
+        for kind in RECORDS.values():
             for one in self.ledger.records(kind):
                 assert one.text == canonical(json.loads(one.text)) and decode(one.key, one.text) == one
 

@@ -44,7 +44,7 @@ def asked(monkeypatch):
 
 def test_the_engine_that_accepts_a_source_is_asked(asked):
     assert engine_for(Elsewhere()).name == "elsewhere"
-    assert engine_for(open_source(DATA)).name == "local"
+    assert engine_for(open_source(DATA)).name == "here"
 
 
 def test_what_an_engine_counts_is_summed_down(asked):

@@ -14,8 +14,8 @@ from margrave.algebra.domain import Attribute, Domain
 from margrave.errors import RefusedError
 from margrave.measure.engines import kernel as kernels
 from margrave.measure.engines.count import count_margins, count_tables, summed
+from margrave.measure.engines.here import Tally
 from margrave.measure.engines.kernel import Kernel, cell_type
-from margrave.measure.engines.local import Tally
 from margrave.measure.engines.sparse import SparseTally
 from margrave.measure.records import Coded, blocks
 from margrave.measure.sources.sources import open_source
@@ -109,7 +109,7 @@ def huge_rows(rows=500):
 @pytest.mark.parametrize("merge", [1, 1 << 20])
 def test_sparse_counts_of_a_cuboid_that_cannot_be_held(monkeypatch, weighted, merge):
     monkeypatch.setattr("margrave.measure.engines.sparse._MERGE_ROWS", merge)
-    monkeypatch.setattr("margrave.measure.engines.local.BLOCK_ROWS", 100)
+    monkeypatch.setattr("margrave.measure.engines.here.BLOCK_ROWS", 100)
     table = huge_rows()
     data = pa.Table.from_batches(table.to_batches(max_chunksize=60))
     margins = [HUGE.domain.names, ("a1", "a3"), ("a2",), ()]

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from margrave.noise import KINDS, DiscreteGaussian, DiscreteLaplace, TwofoldLaplace
+from margrave.noise import NOISES, DiscreteGaussian, DiscreteLaplace, TwofoldLaplace
 
 EXAMPLES = [one(Fraction(size)) for one in (DiscreteLaplace, DiscreteGaussian) for size in (2, 30)]
 EXAMPLES.append(TwofoldLaplace(Fraction(7, 3), 20))
@@ -11,12 +11,12 @@ EACH = pytest.mark.parametrize("noise", EXAMPLES, ids=str)
 
 
 def test_every_kind_has_an_example():
-    assert {one.kind for one in EXAMPLES} == set(KINDS)
+    assert {one.kind for one in EXAMPLES} == set(NOISES)
 
 
 @EACH
 def test_noise_is_known_by_its_kind_and_parameters(noise):
-    assert KINDS[noise.kind].of(**noise.parameters) == noise
+    assert NOISES[noise.kind].of(**noise.parameters) == noise
 
 
 @EACH

@@ -29,10 +29,10 @@ def cover(domain: Domain, margins: Collection[Margin]) -> tuple[Margin, ...]:
     if len(single) < 2:
         return single
     merge = _greedy if len(single) <= _GREEDY_MARGINS else _by_blocks
-    return min(single, merge(domain, single), key=lambda tables: cost(domain, tables))
+    return min(single, merge(domain, single), key=lambda tables: passes(domain, tables))
 
 
-def cost(domain: Domain, tables: Collection[Margin]) -> float:
+def passes(domain: Domain, tables: Collection[Margin]) -> float:
     """Passes over a block: one for each table, and the time to add its cells to those of the blocks before."""
     return sum(1 + domain.cells(table) / BLOCK_ROWS for table in tables)
 

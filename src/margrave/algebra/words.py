@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,8 +10,24 @@ if TYPE_CHECKING:
 
 
 def name_of(margin: Margin) -> str:
-    """A margin for people: ``smoke, age``, or ``total``."""
+    """A margin as the heading of a table: ``smoke, age``, or ``total``."""
     return ", ".join(margin) or "total"
+
+
+def in_words(margin: Iterable[str]) -> str:
+    """A margin where it is listed: ``smoke, age``, or ``the total``."""
+    return ", ".join(margin) or "the total"
+
+
+def margin_name(margin: Margin, values: Sequence[str] | None = None) -> str:
+    """A margin, or a cell of it, that a sentence must not run into: ``{a, b}``, ``{a=x, b=y}``, or ``the total``."""
+    parts = margin if values is None else cell_parts(margin, values)
+    return f"{{{', '.join(parts)}}}" if margin else in_words(margin)
+
+
+def cell_parts(margin: Margin, values: Sequence[str]) -> list[str]:
+    """A cell of a margin, attribute by attribute: ``a=x``."""
+    return [f"{name}={value}" for name, value in zip(margin, values, strict=True)]
 
 
 def number(value: float) -> str:

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record, replaced_record
+from margrave.budget.neighbours import Neighbours as Neighbours
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
 from margrave.noise.family import Noise
@@ -22,8 +23,6 @@ MOST_CHANGED = 16
 
 _NEARLY = 1 - 1e-9
 _SMALL = 1 << 40
-
-Neighbours = Literal["add-remove", "replace"]
 
 
 def price(noise: Noise, l1: int, l2_squared: int) -> Fraction:

@@ -119,6 +119,7 @@ def _write(out: Any, to: Path, key: Any) -> None:
 
 def _print_tables(out: Any, as_json: bool) -> None:
     """All that is published, table by table."""
+    from margrave.algebra.words import name_of
     from margrave.publish.ways.registry import bundle_way
 
     tables = bundle_way(out.plan.way).tables(out)
@@ -126,7 +127,7 @@ def _print_tables(out: Any, as_json: bool) -> None:
         print_json({"private": out.private, "tables": [_frame_json(frame, names) for names, frame in tables]})
         return
     for names, frame in tables:
-        print_frame(frame, ", ".join(names) or "total")
+        print_frame(frame, name_of(names))
 
 
 def _signing_key(sign: Path | None, to: Path | None) -> SigningKey | None:
@@ -185,6 +186,7 @@ def count(
 ) -> None:
     """Count exact tables, for the curator's eyes only. Of very large ones the occupied cells are counted."""
     from margrave import pipeline
+    from margrave.algebra.words import name_of
     from margrave.errors import RefusedError
     from margrave.files.writing import write_file
     from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
@@ -207,7 +209,7 @@ def count(
         print_json([_frame_json(exact.to_pandas(margin), margin) for margin in exact.margins])
     else:
         for margin in exact.margins:
-            print_frame(exact.to_pandas(margin), ", ".join(margin) or "total")
+            print_frame(exact.to_pandas(margin), name_of(margin))
 
 
 def _check_count_target(to: Path, tables: list[tuple[str, ...]]) -> None:

@@ -13,10 +13,11 @@ from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
 from margrave.algebra.incidence import margin_sums
 from margrave.algebra.junctions import frechet_least, frechet_most, perfect_sequence
+from margrave.algebra.words import margin_name
 from margrave.errors import RefusedError, UsageError
-from margrave.facts.facts import Facts, KnownCell, margin_name
+from margrave.facts.facts import Facts, KnownCell
 
-MOST_CELLS = 1 << 22
+MOST_BOUNDED = 1 << 22
 MOST_PROGRAMS = 600
 """Each cell takes two integer programs; more cells than this are bounded by formula, or refused."""
 
@@ -60,9 +61,9 @@ def bounds_from_facts(
     used = {name for fact in (*facts.margins, *(m for m, _ in facts.cells)) for name in fact}
     target = facts.domain.margin(used) if margin is None else facts.domain.margin(margin)
     whole = [(fact, _counts(facts, fact, values)) for fact in facts.margins]
-    if facts.domain.cells(target) > MOST_CELLS:
+    if facts.domain.cells(target) > MOST_BOUNDED:
         raise RefusedError(
-            f"{margin_name(target)} has more than {MOST_CELLS} cells: ask for the bounds of a smaller table"
+            f"{margin_name(target)} has more than {MOST_BOUNDED} cells: ask for the bounds of a smaller table"
         )
     if not facts.cells and set(target) == used:
         sequence = perfect_sequence([fact for fact, _ in whole])

@@ -19,7 +19,7 @@ from margrave.spec.workload import PublicFact
 if TYPE_CHECKING:
     from margrave.spec.spec import Spec
 
-MOST_CELLS = 2000
+MOST_SINGLE = 2000
 """Single public cells, at most: what they say together is solved in one dense system."""
 LARGEST_TABLE = 1 << 24
 
@@ -60,9 +60,9 @@ def check_declared(spec: Spec) -> None:
             "Use induced = 'worst-case', or drop the rules and make these cells public facts"
         )
     cells = [fact for fact in spec.public if fact.cell is not None]
-    if len(cells) > MOST_CELLS:
+    if len(cells) > MOST_SINGLE:
         raise RefusedError(
-            f"release.public: {len(cells)} single cells, and at most {MOST_CELLS} are possible: name whole tables"
+            f"release.public: {len(cells)} single cells, and at most {MOST_SINGLE} are possible: name whole tables"
         )
     for fact in cells:
         if spec.domain.cells(fact.margin) > LARGEST_TABLE:

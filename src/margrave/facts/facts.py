@@ -10,6 +10,7 @@ from math import prod
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
+from margrave.algebra.words import margin_name
 from margrave.errors import UsageError
 from margrave.spec.workload import PublicFact
 
@@ -111,8 +112,3 @@ def _encoded(encoding: Encoding, known: KnownCell) -> KnownCell:
     margin, cell = known
     measured, codes = encoding.margin(margin), encoding.cell(margin, encoding.domain.codes(margin, cell))
     return measured, tuple(encoding.encoded[name].values[code] for name, code in zip(measured, codes, strict=True))
-
-
-def margin_name(margin: Margin) -> str:
-    """A margin in words for messages: ``{a, b}``, or ``the total``."""
-    return "{" + ", ".join(margin) + "}" if margin else "the total"

@@ -10,10 +10,11 @@ import numpy as np
 
 from margrave.algebra.arrays import Integers
 from margrave.algebra.junctions import is_decomposable
+from margrave.algebra.words import margin_name
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.closed import few_cuboids
 from margrave.facts.columns import TooLarge, columns_of
-from margrave.facts.facts import Facts, margin_name
+from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime, unique_up_to_sign
 from margrave.facts.moves.notions import NOTIONS, Notion, select

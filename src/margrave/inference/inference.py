@@ -23,7 +23,7 @@ from margrave.inference.evidence import evidence
 from margrave.inference.intervals import Contrast, LogOdds, interval
 from margrave.inference.quasi import FitState, Quantity, Quasi
 from margrave.models.model import Model
-from margrave.planning.forecast.accuracy import LEVEL
+from margrave.planning.defaults import LEVEL
 from margrave.progress import Progress
 from margrave.publish.released import Released
 

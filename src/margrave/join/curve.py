@@ -42,6 +42,11 @@ _FEW = 40_000
 _MOST_TRIES = 256
 
 
+def hashed(identity: bytes, key: bytes) -> blake2b:
+    """An id under the key of a session: nobody without the key can find it by trying."""
+    return blake2b(identity, digest_size=WIDTH, key=key, person=_PURPOSE)
+
+
 def as_points(content: bytes, width: int = WIDTH) -> Points:
     """The rows of a content."""
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, width)
@@ -54,7 +59,7 @@ def hash_onto(ids: Sequence[bytes], key: bytes) -> Points:
     """
     out = bytearray()
     for one in ids:
-        state = blake2b(one, digest_size=WIDTH, key=key, person=_PURPOSE)
+        state = hashed(one, key)
         for attempt in range(_MOST_TRIES):
             trial = state.copy()
             trial.update(bytes([attempt]))

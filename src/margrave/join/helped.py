@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from margrave.crossing import People
 from margrave.errors import RefusedError, UsageError
 from margrave.join.batches import Batches, check_distinct, check_order, in_order, row_keys
-from margrave.join.curve import as_points
+from margrave.join.curve import as_points, hashed
 from margrave.join.folder import SECRET, SessionFolder
 from margrave.join.messages import Message, digest_of, parse, read_file
 from margrave.join.pair import Read
@@ -33,7 +32,6 @@ from margrave.planning.join.plan import POINT, JoinPlan
 from margrave.publish.charging import noted
 from margrave.publish.verification.signature import SigningKey
 
-_PURPOSE = b"margrave join id"
 _NUMBER = 8
 _KEY = 32
 _SEALED = 1 << 10
@@ -102,7 +100,7 @@ def pseudonyms(plan: JoinPlan, members: People, key: bytes) -> bytes:
     """The size of each category, the pseudonyms of each in order, and zeros for all who are not there."""
     place = plan.spec.place(plan.owner)
     batches = [
-        in_order(as_points(b"".join(blake2b(one, digest_size=POINT, key=key, person=_PURPOSE).digest() for one in ids)))
+        in_order(as_points(b"".join(hashed(one, key).digest() for one in ids)))
         for ids in members.batches(plan.spec.shape[place])
     ]
     check_distinct(batches, "what is to be sent")

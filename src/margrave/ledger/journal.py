@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from margrave.errors import VerificationError
 
-KINDS = (
+ENTRY_KINDS = (
     "open", "rules", "clock", "key", "dataset", "count", "account", "grant", "end",
     "opened", "reserve", "drawn", "commit", "failed", "void",
 )  # fmt: skip
@@ -99,7 +99,8 @@ def read_entry(number: int, text: str, stored_hash: str) -> Entry:
         raise VerificationError(f"entry {number} was changed after it was written: its hash does not fit")
     try:
         value, end = _decoder.raw_decode(text)
-        good = end == len(text) and value.keys() == _FIELDS and value["number"] == number and value["kind"] in KINDS
+        good = end == len(text) and value.keys() == _FIELDS
+        good = good and value["number"] == number and value["kind"] in ENTRY_KINDS
     except (ValueError, AttributeError, TypeError, RecursionError):
         good = False
     if not good:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from margrave.algebra.words import cell_parts, in_words
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.ledger.amounts import budget_json
@@ -138,21 +139,17 @@ class Statement:
             for fact in one.get("disclosed", ()):
                 yield f"- {_fact_words(fact)}"
             for margin in one["exact"] if "disclosed" not in one else ():
-                yield f"- {_table(margin)}: exact, no noise: the same in all neighbours"
+                yield f"- {in_words(margin)}: exact, no noise: the same in all neighbours"
         yield ""
         if self.keys:
             yield f"Releases that are signed are signed with the public key {self.keys[-1]}."
         yield f"Ledger {self.ledger}, {self.entries} entries, head {self.hash}."
 
 
-def _table(margin: Iterable[str]) -> str:
-    return ", ".join(margin) or "the total"
-
-
 def _fact_words(value: Mapping[str, Any]) -> str:
     """One public fact, in words: that of a table by its margin, any other by what it says itself."""
     margin, cell = value.get("margin", (str(value.get("fact")),)), value.get("cell")
-    named = _table(margin if cell is None else [f"{n}={v}" for n, v in zip(margin, cell, strict=True)])
+    named = in_words(margin if cell is None else cell_parts(margin, cell))
     where = "as the spec gives it" if value.get("source") == "spec" else "as counted in the data"
     return f"{named}: disclosed exactly, {where}; not protected"
 
@@ -162,8 +159,8 @@ def _mechanism_words(value: Mapping[str, Any]) -> str:
     noise = dict(value.get("noise", {}))
     kind = str(noise.pop("kind", "noise")).replace("-", " ")
     sizes = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in noise.items())
-    seen = "".join(f", {part} of {_table(value[part])}" for part in ("contrast", "residual") if value.get(part))
-    return f"{value.get('measured') or _table(value.get('margin', ()))}{seen}: {kind}, {sizes}"
+    seen = "".join(f", {part} of {in_words(value[part])}" for part in ("contrast", "residual") if value.get(part))
+    return f"{value.get('measured') or in_words(value.get('margin', ()))}{seen}: {kind}, {sizes}"
 
 
 def statement(ledger: Ledger, dataset: str) -> Statement:

@@ -23,7 +23,7 @@ from margrave.ledger.records import (
 
 R = TypeVar("R", bound=Record)
 
-KINDS: Mapping[str, type[Record]] = {
+RECORDS: Mapping[str, type[Record]] = {
     "account": Account,
     "asked": RequestRecord,
     "dataset": DataSet,
@@ -37,7 +37,7 @@ KINDS: Mapping[str, type[Record]] = {
 }
 """The first part of a key. In the order of the alphabet, what a charge changes comes close together in the store."""
 
-NAMES: Mapping[type[Record], str] = {kind: name for name, kind in KINDS.items()}
+NAMES: Mapping[type[Record], str] = {kind: name for name, kind in RECORDS.items()}
 
 _ONLY = (Tip, Keys)
 """Kinds of which there is one record, without a name."""
@@ -51,7 +51,7 @@ def decode(key: str, text: str) -> Record:
     """The record with that text."""
     try:
         kind, _, name = key.partition("/")
-        return KINDS[kind].from_json(name, json.loads(text))
+        return RECORDS[kind].from_json(name, json.loads(text))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MargraveError):
         raise VerificationError(f"the record {key!r} was changed: see 'margrave ledger verify'") from None
 

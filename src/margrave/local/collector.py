@@ -29,7 +29,7 @@ _HEADER = b"plan,question,symbol,token"
 
 OTHER, MALFORMED, RANGE = "of another plan", "malformed", "out of range"
 UNKNOWN, DUPLICATE = "token never issued", "token used before"
-KINDS = (OTHER, MALFORMED, RANGE, UNKNOWN, DUPLICATE)
+REFUSALS = (OTHER, MALFORMED, RANGE, UNKNOWN, DUPLICATE)
 """Why a report is refused."""
 
 
@@ -98,7 +98,7 @@ class Collector:
         """Everything taken so far."""
         for number in range(len(self._waiting)):
             self._count(number)
-        refused = {kind: self._refused[kind] for kind in KINDS if self._refused[kind]}
+        refused = {kind: self._refused[kind] for kind in REFUSALS if self._refused[kind]}
         return Collected(tuple(one.copy() for one in self._tallies), tuple(self._counts), refused)
 
 

@@ -77,13 +77,13 @@ class Noise(Protocol):
 
 N = TypeVar("N", bound=type[Noise])
 
-KINDS: dict[str, type[Noise]] = {}
+NOISES: dict[str, type[Noise]] = {}
 """Every kind of noise by its name in bundles."""
 
 
 def registered(kind: N) -> N:
     """Enter a kind of noise in the register, by which bundles are read."""
-    KINDS[kind.kind] = kind
+    NOISES[kind.kind] = kind
     return kind
 
 

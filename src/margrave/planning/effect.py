@@ -11,11 +11,12 @@ import numpy as np
 from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
 from margrave.algebra.junctions import is_decomposable
+from margrave.algebra.words import margin_name
 from margrave.budget.events import cost
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.bounds import CellBounds, bounds_from_facts
 from margrave.facts.declared import facts_of, public_facts
-from margrave.facts.facts import KnownCell, margin_name
+from margrave.facts.facts import KnownCell
 from margrave.planning.limits import BOUNDED_CELLS, PROGRAM_BOUNDED_CELLS
 
 if TYPE_CHECKING:

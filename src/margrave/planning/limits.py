@@ -27,7 +27,7 @@ FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
 RECORD_READS = 120_000
 """The most numbers read for a record, values times tables, for which records are fitted without being asked for."""
-KINDS = 32
+RECORD_KINDS = 32
 """How many kinds of records there are at most."""
 RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 10), (2, 40), (4, 40)
 """The fewest and the most sweeps over a set of records: at each temperature before its states count, afterwards with a

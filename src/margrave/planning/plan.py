@@ -35,10 +35,11 @@ from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning.asked import Sheet
+from margrave.planning.defaults import LEVEL
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import fact_words, revealed
 from margrave.planning.forecast import prediction
-from margrave.planning.forecast.accuracy import LEVEL, Accuracy, TableForecast, forecast
+from margrave.planning.forecast.accuracy import Accuracy, TableForecast, forecast
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of

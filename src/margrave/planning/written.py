@@ -17,7 +17,7 @@ from margrave.budget.units import Budget, exact_number, exact_text
 from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
-from margrave.noise import KINDS, Noise
+from margrave.noise import NOISES, Noise
 from margrave.planning.promise.belief import SUSPICIONS
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def noise_from_json(value: Mapping[str, Any]) -> Noise:
 
 @lru_cache(maxsize=4096)
 def _noise(kind: str, **parameters: str) -> Noise:
-    return KINDS[kind].of(**{name: exact_number(text) for name, text in parameters.items()})
+    return NOISES[kind].of(**{name: exact_number(text) for name, text in parameters.items()})
 
 
 def account_json(plan: Plan) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Measured
 from margrave.errors import UsageError
-from margrave.planning.forecast.accuracy import LEVEL, TableForecast
+from margrave.planning.defaults import LEVEL
+from margrave.planning.forecast.accuracy import TableForecast
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
 from margrave.progress import Progress

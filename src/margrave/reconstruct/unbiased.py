@@ -17,6 +17,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import subsets
 from margrave.algebra.query import estimates
 from margrave.algebra.residual import margin_from, residuals
+from margrave.algebra.words import in_words
 from margrave.crossing import Measured
 from margrave.errors import UsageError
 from margrave.planning.forecast.accuracy import Accuracy
@@ -71,7 +72,7 @@ class Fit:
                 continue
             combined = self.accuracy.combination(below)[1]
             if not combined:
-                raise UsageError(f"the release says nothing about {', '.join(below) or 'the total'}")
+                raise UsageError(f"the release says nothing about {in_words(below)}")
             for index, share in combined:
                 shares.setdefault(index, {})[below] = share
         for index, parts in shares.items():

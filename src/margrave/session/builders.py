@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.budget.units import ZCDP, PureDP, exact_number
 from margrave.errors import UsageError
+from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question, question_of
-from margrave.planning.questions.expectation import LEVEL
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.expressions import Column, Numeral

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from margrave.budget.neighbours import Neighbours as Neighbours
+
 Strategy = Literal["auto", "search", "residual", "fourier", "efron-stein", "margins", "base"]
 Objective = Literal["mean", "max"]
 Nonnegative = Literal["auto", "least-squares", "linear-program", "simple", "none", "records"]
 Rounding = Literal["controlled", "nearest", "none"]
-Neighbours = Literal["add-remove", "replace"]
 Induced = Literal["worst-case", "positive", "markov"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

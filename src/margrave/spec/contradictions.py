@@ -9,6 +9,7 @@ import numpy as np
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
+from margrave.algebra.words import margin_name
 from margrave.spec.workload import Pattern, PublicFact, mask_possible
 
 Found = tuple[int, str]
@@ -53,7 +54,7 @@ def _alone(domain: Domain, index: int, fact: PublicFact, zeros: tuple[Pattern, .
             values = fact.cell or _values(domain, fact.margin, int(place))
             yield (
                 index,
-                f"{_cell(fact.margin, values)} is {counts[place]}, and no record can be there: it is impossible",
+                f"{margin_name(fact.margin, values)} is {counts[place]}, and no record can be there: it is impossible",
             )
 
 
@@ -63,7 +64,7 @@ def _pair(domain: Domain, one: PublicFact, other: PublicFact) -> Iterator[str]:
         shared = domain.margin(set(one.margin) & set(other.margin))
         left, right = (_table(domain, fact).project(shared).counts.ravel() for fact in (one, other))
         for place in np.flatnonzero(left != right)[:1]:
-            cell = _cell(shared, _values(domain, shared, int(place)))
+            cell = margin_name(shared, _values(domain, shared, int(place)))
             yield f"{_named(other)} gives {right[place]} to {cell}, and {_named(one)} gives {left[place]}"
         return
     for part, whole in ((one, other), (other, one)):
@@ -85,7 +86,7 @@ def _inside(domain: Domain, part: PublicFact, whole: PublicFact) -> Iterator[str
     table = _table(domain, whole).project(shared).counts
     count = int(table[tuple(domain[name].code(values[name]) for name in shared)])
     if part.counts[0] > count or (shared == part.margin and part.counts[0] != count):
-        cell = _cell(shared, [values[name] for name in shared])
+        cell = margin_name(shared, [values[name] for name in shared])
         given = f"gives {count} to {cell}" if shared else f"is {count}"
         yield f"{_named(part)} is {part.counts[0]}, and {_named(whole)} {given}"
 
@@ -103,11 +104,5 @@ def _values(domain: Domain, margin: Margin, place: int) -> list[str]:
     return [domain[name].values[int(code)] for name, code in zip(margin, codes, strict=True)]
 
 
-def _cell(margin: Margin, values: Sequence[str]) -> str:
-    return "{" + ", ".join(f"{n}={v}" for n, v in zip(margin, values, strict=True)) + "}" if margin else "the total"
-
-
 def _named(fact: PublicFact) -> str:
-    if fact.cell is not None:
-        return _cell(fact.margin, fact.cell)
-    return "{" + ", ".join(fact.margin) + "}" if fact.margin else "the total"
+    return margin_name(fact.margin, fact.cell)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
+from margrave.algebra.words import in_words
 from margrave.errors import SpecError
 from margrave.spec.document import public_text
 from margrave.spec.reader import Node, canonical, words
@@ -128,7 +129,7 @@ def _listed(keys: Mapping[str, Node], names: Names, margin: Margin, files: SpecF
     items = keys["counts"].items("a list of whole numbers") or []
     cells = prod(len(names.ordered[name]) for name in margin)
     if len(items) != cells:
-        keys["counts"].problem(f"has {len(items)} numbers, and the table of {_named(margin)} has {cells} cells")
+        keys["counts"].problem(f"has {len(items)} numbers, and the table of {in_words(margin)} has {cells} cells")
         return None
     counts = [_count(item) for item in items]
     return tuple(count for count in counts if count is not None)
@@ -207,7 +208,3 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[_Row]]:
     columns = [table.column(name).to_pylist() for name in table.column_names]
     rows = zip(*columns, strict=True)
     return table.column_names, ((f"row {number}", row) for number, row in enumerate(rows, start=1))
-
-
-def _named(margin: Margin) -> str:
-    return ", ".join(margin) or "the total"

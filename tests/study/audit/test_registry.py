@@ -14,7 +14,7 @@ from margrave.ledger import Ledger
 from margrave.planning.written import notion_of
 from margrave.spec.choices import NEIGHBOURS, STRATEGIES
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.registry import KINDS, WAYS, audit
+from margrave.study.audit.registry import AUDITORS, WAYS, audit
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ def test_the_program_itself_and_its_known_bugs():
 def test_what_is_nothing_is_refused_with_a_list():
     with pytest.raises(UsageError, match=r"nonsense.*mechanisms.*spec.*bundle.*ledger"):
         audit("nonsense", Effort())
-    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    assert len({kind.name for kind in AUDITORS}) == len(AUDITORS)
 
 
 def test_a_violation_is_said_and_has_its_exit_code(monkeypatch):

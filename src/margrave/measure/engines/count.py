@@ -10,7 +10,7 @@ from margrave.algebra.arrays import Integers
 from margrave.algebra.cover import MAX_CELLS, check_cells, cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
-from margrave.measure.engines import local as local
+from margrave.measure.engines import here as here
 from margrave.measure.engines.registry import Counting, RowUnits, engine_for
 from margrave.measure.engines.sparse import check_numbers
 from margrave.measure.impossible import Pattern, Patterns

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from margrave.algebra.arrays import Integers
-from margrave.algebra.cover import cost
+from margrave.algebra.cover import passes
 from margrave.algebra.domain import Domain, Margin
 from margrave.measure.records import Coded
 
@@ -77,7 +77,7 @@ def _threads() -> int:
 
 def _shares(domain: Domain, tables: Sequence[Margin], threads: int) -> Iterator[Sequence[Margin]]:
     """Runs of neighbouring tables of about equal work."""
-    work = np.fromiter(accumulate((cost(domain, [table]) for table in tables), initial=0.0), dtype=float)
+    work = np.fromiter(accumulate((passes(domain, [table]) for table in tables), initial=0.0), dtype=float)
     ends = [int(np.abs(work - work[-1] * part / threads).argmin()) for part in range(threads + 1)]
     for start, stop in pairwise(ends):
         if start < stop:

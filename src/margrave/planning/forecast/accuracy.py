@@ -22,10 +22,10 @@ from margrave.algebra.residual import decompose, margin_from
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise.sums import Term, WeightedSum
+from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.coordinates import Coordinates
 from margrave.planning.limits import is_wide
 
-LEVEL = 0.95
 """The probability with which an interval holds the truth, where nobody names another."""
 
 Parts = dict[Margin, Array]

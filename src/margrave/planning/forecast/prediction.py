@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from margrave.algebra.cover import cost
+from margrave.algebra.cover import passes
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.planning.limits import (
     FREEZE_READS,
-    KINDS,
     RECORD_FREEZES,
+    RECORD_KINDS,
     RECORD_SETTLES,
     RECORD_STATES,
     SETTLE_READS,
@@ -84,7 +84,7 @@ def seconds(plan: Plan) -> float:
 
 def reading_seconds(plan: Plan, records: int) -> float:
     """Processor time of reading so many records from Parquet, and of counting them."""
-    each = _COLUMN * len(_columns(plan)) + _PASS * cost(plan.spec.domain, plan.covering)
+    each = _COLUMN * len(_columns(plan)) + _PASS * passes(plan.spec.domain, plan.covering)
     return records * (each + (_UNIT if _bounds_units(plan) else 0))
 
 
@@ -98,7 +98,7 @@ def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float
     # The temperature is looked for with two sets of records side by side.
     made = 2 * _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
     sizes = [plan.spec.domain[name].size for name in {name for margin in plan.spec.margins for name in margin}]
-    return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * KINDS * len(sizes)))
+    return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * RECORD_KINDS * len(sizes)))
 
 
 def _margins(plan: Plan) -> list[Margin]:

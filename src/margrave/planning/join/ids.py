@@ -18,7 +18,7 @@ from margrave.errors import UsageError
 PartKind = Literal["text", "digits", "date"]
 Form = Literal["NFKC", "NFC"]
 Case = Literal["fold", "keep"]
-KINDS: tuple[PartKind, ...] = get_args(PartKind)
+PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
 FORMS: tuple[Form, ...] = get_args(Form)
 CASES: tuple[Case, ...] = get_args(Case)
 ISO = "%Y-%m-%d"
@@ -41,7 +41,7 @@ class IdPart:
     case: Case = "fold"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS or self.form not in FORMS or self.case not in CASES:
+        if self.kind not in PART_KINDS or self.form not in FORMS or self.case not in CASES:
             raise UsageError("a part of an id is text, digits or a date, in a Unicode form and a case that are known")
 
     def normal(self, value: object, dates: str = ISO) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from margrave.budget.units import Budget, PureDP
 from margrave.errors import UsageError
-from margrave.planning.join.ids import CASES, FORMS, ISO, KINDS, IdPart, tells_days
+from margrave.planning.join.ids import CASES, FORMS, ISO, PART_KINDS, IdPart, tells_days
 from margrave.planning.join.owners import MOST_PEOPLE, Helper, Owner, is_key, is_name
 from margrave.spec.attributes import read_attributes
 from margrave.spec.choices import NEIGHBOURS
@@ -71,7 +71,7 @@ def _read_agreed(node: Node) -> Fields:
 
 def _read_part(node: Node) -> IdPart | None:
     keys = node.table(PART_KEYS, 'a table such as { kind = "text" }')
-    kind = (keys["kind"].choice(KINDS) if "kind" in keys else None) or KINDS[0]
+    kind = (keys["kind"].choice(PART_KINDS) if "kind" in keys else None) or PART_KINDS[0]
     for key in ("form", "case"):
         if kind != "text" and key in keys:
             keys[key].problem(f"only has a meaning for text; leave it out where the kind is {kind}")

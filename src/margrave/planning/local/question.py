@@ -17,7 +17,7 @@ from margrave.planning.local.residuals import Modular, Signs, modular_applies
 
 WEIGHTS = 1 << 30
 """The weights of the questions of a plan add up to this."""
-MOST_CELLS = 4096
+MOST_TOLD = 4096
 """Answers that one report tells apart at most: it names a set of them, a kilobyte."""
 
 WHOLE: tuple[type[Mechanism], ...] = (Response, Subset, Unary, Hadamard)
@@ -56,7 +56,7 @@ def candidates(shape: tuple[int, ...], odds: Odds, *, whole: bool) -> list[Mecha
     kinds: Iterable[type[Mechanism]] = WHOLE if whole else ALONE
     kinds = [kind for kind in kinds if kind is not Modular or modular_applies(shape)]
     kinds = [kind for kind in kinds if kind is not Hadamard or prod(shape) <= MOST]
-    if (whole and prod(shape) > MOST_CELLS) or max(shape) > MOST_CELLS:
+    if (whole and prod(shape) > MOST_TOLD) or max(shape) > MOST_TOLD:
         return []
     axes = tuple(range(len(shape)))
     return sorted((kind(shape, odds) for kind in kinds), key=lambda one: one.spread(axes))

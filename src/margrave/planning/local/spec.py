@@ -14,13 +14,13 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Plain
 from margrave.budget.units import Budget, exact_text
 from margrave.errors import Problem, SpecError, UsageError
+from margrave.planning.defaults import DELTA
 from margrave.spec.document import parse_text, spec_text, with_lines
 from margrave.spec.reader import Node, TooManyError
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
 LOCAL_KEYS = ("expected_size", "shuffler", "delta")
-_DELTA = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Shuffler:
     """Who is trusted to mix the reports and take the tokens off, by name; ``delta`` of the guarantee that follows."""
 
     name: str
-    delta: Fraction = _DELTA
+    delta: Fraction = DELTA
 
     def __post_init__(self) -> None:
         if not self.name or not 0 < self.delta < 1:
@@ -133,14 +133,14 @@ def _read_local(node: Node) -> tuple[int, Shuffler | None] | None:
     if size is not None and not 1 <= size <= 10**12:
         keys["expected_size"].problem("must be between 1 and 10^12")
     name = keys["shuffler"].text() if "shuffler" in keys else None
-    delta = keys["delta"].positive() if "delta" in keys else _DELTA
+    delta = keys["delta"].positive() if "delta" in keys else DELTA
     if "delta" in keys and "shuffler" not in keys:
         keys["delta"].problem("is for the guarantee that a shuffler adds; without one it is pure: leave delta out")
     elif delta is not None and delta >= 1:
         keys["delta"].problem("must be less than 1")
     if size is None or node.problems:
         return None
-    return size, None if name is None else Shuffler(name, delta or _DELTA)
+    return size, None if name is None else Shuffler(name, delta or DELTA)
 
 
 def _unfit(spec: Spec) -> list[tuple[str, str]]:

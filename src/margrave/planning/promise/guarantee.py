@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from margrave.budget.composition import groups
 from margrave.budget.events import Protection
 from margrave.budget.units import Budget
+from margrave.planning.defaults import DELTA
 from margrave.planning.promise.belief import Bound, Suspicion, Topic, bound, exception, odds, percent, suspicions
 from margrave.spec.choices import Induced
-
-_DELTA = Fraction(1, 10**9)
-"""ρ-zCDP is also stated as (ε, δ) for this δ."""
 
 _STEPS: dict[Induced, str] = {
     "worst-case": (
@@ -105,7 +102,7 @@ class Guarantee:
         return tuple(found)
 
     def _formal(self) -> str:
-        also = self.cost.at_delta(_DELTA)
+        also = self.cost.at_delta(DELTA)
         told = "" if also is self.cost else f" (so also {also.brief()})"
         return f"{self.cost.called} with {self.cost.brief()}{told}"
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isclose, prod
+from math import prod
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
@@ -92,12 +92,17 @@ def grounds_of(
         domain.shape(),
         sum(dimensions.values()),
         noisy=all(one > 0 for margin, one in variances.items() if margin),
-        even=bool(precisions) and isclose(min(precisions), max(precisions), rel_tol=_EVEN),
+        even=bool(precisions) and alike(min(precisions), max(precisions)),
         wanted=bool(covered),
         beyond=1 < len(needed) < len(variances),
         total=exact or variances.get(()) == 0.0,
         zeros=zeros,
     )
+
+
+def alike(least: float, most: float) -> bool:
+    """Whether precisions between two are the same, up to rounding."""
+    return least >= (1 - _EVEN) * most
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from margrave.noise.sums import Term, WeightedSum
+from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.kinds import Kind, Numbers
 from margrave.planning.questions.language.aggregates import Aggregate, Average, Quantiles, Variance
 from margrave.planning.questions.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
@@ -23,7 +24,6 @@ from margrave.planning.questions.trees import prefix_variances
 if TYPE_CHECKING:
     from margrave.planning.questions.sought import Sought
 
-LEVEL = 0.95
 _GRAIN = 256
 
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
+from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import LEVEL, expected
+from margrave.planning.questions.expectation import expected
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.mechanisms import Price, mechanism_of
 from margrave.planning.questions.sought import Sought, sought_of

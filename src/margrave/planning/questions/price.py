@@ -7,9 +7,8 @@ moves it by one such vector, replacing a unit by the difference of two.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Neighbours = Literal["add-remove", "replace"]
+from margrave.budget.neighbours import Neighbours as Neighbours
 
 
 @dataclass(frozen=True)

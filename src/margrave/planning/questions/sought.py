@@ -42,7 +42,7 @@ from margrave.planning.questions.programs import (
 )
 from margrave.planning.questions.rows import RowsShape, rows_of
 
-MOST_CELLS = 1 << 20
+MOST_ANSWERS = 1 << 20
 """Cells of one answer, groups times values of a grid: each gets its noise."""
 MOST_GROUPS = 1 << 16
 """Groups of one answer."""
@@ -181,8 +181,8 @@ def _axis(key: Key, lowered: Lowered) -> Axis:
 
 
 def _declared(kind: Kind, what: str) -> range:
-    if size_of(kind) > MOST_CELLS:
-        raise RefusedError(f"{what} has {size_of(kind):,} values, at most {MOST_CELLS:,} are possible: use bins")
+    if size_of(kind) > MOST_ANSWERS:
+        raise RefusedError(f"{what} has {size_of(kind):,} values, at most {MOST_ANSWERS:,} are possible: use bins")
     return range(kind.low, kind.high + 1)
 
 
@@ -314,9 +314,9 @@ def _distribution(aggregate: Quantiles | Cumulative | Choose, asked: _Asked) -> 
     if isinstance(kind, Values) and not isinstance(aggregate, Choose):
         raise UsageError(f"{what} needs a number or a day, and has {kind.said()}")
     grid = _axis(Key("value", aggregate.value, _given(aggregate)), lowered)
-    if len(grid.codes) * asked.cells > MOST_CELLS:
+    if len(grid.codes) * asked.cells > MOST_ANSWERS:
         raise RefusedError(
-            f"{len(grid.codes):,} values in {asked.cells:,} groups are more than {MOST_CELLS:,}: ask about a coarser "
+            f"{len(grid.codes):,} values in {asked.cells:,} groups are more than {MOST_ANSWERS:,}: ask about a coarser "
             "value, such as income // 100 * 100"
         )
     if len(grid.codes) < 2:

@@ -26,10 +26,10 @@ from margrave.algebra.arrays import Floats
 from margrave.algebra.lattice import downward_closure, subsets
 from margrave.errors import UsageError
 
-Margin = tuple[int, ...]
-Candidate = tuple[Margin, Margin]
-Choice = tuple[Margin, Margin, float]
-Workload = Mapping[Margin, float]
+Places = tuple[int, ...]
+Candidate = tuple[Places, Places]
+Choice = tuple[Places, Places, float]
+Workload = Mapping[Places, float]
 
 DENSE_ENTRIES = 4_000_000
 """A matrix of at most so many entries (32 MB) is dense: faster, and no larger than the numbers about it."""
@@ -40,7 +40,7 @@ FEW_COVERED = 1 / 16
 OBJECTIVES = ("mean", "max")
 
 
-def closure_of(margins: Iterable[Margin]) -> tuple[Margin, ...]:
+def closure_of(margins: Iterable[Places]) -> tuple[Places, ...]:
     """The downward closure: every subset of every margin, by size and then by attributes."""
     return tuple(sorted(downward_closure(margins), key=lambda t: (len(t), t)))
 
@@ -60,9 +60,9 @@ class Goal:
     """
 
     sizes: tuple[int, ...]
-    workload: dict[Margin, float]
+    workload: dict[Places, float]
     objective: str = "mean"
-    known: tuple[Margin, ...] = ()
+    known: tuple[Places, ...] = ()
 
     def __post_init__(self) -> None:
         if any(k < 2 for k in self.sizes):
@@ -78,7 +78,7 @@ class Goal:
                 raise UsageError(f"weight {weight} of margin {margin} must be positive and finite")
 
     @cached_property
-    def closure(self) -> tuple[Margin, ...]:
+    def closure(self) -> tuple[Places, ...]:
         """The residuals that must be covered."""
         known = set(closure_of(self.known))
         return tuple(t for t in closure_of(self.workload) if t not in known)
@@ -146,7 +146,7 @@ class Goal:
         return sparse.csr_array(sparse.vstack(blocks))
 
     @cached_property
-    def _index(self) -> dict[Margin, int]:
+    def _index(self) -> dict[Places, int]:
         """The place of each residual in the closure."""
         return {t: i for i, t in enumerate(self.closure)}
 
@@ -181,7 +181,7 @@ class Goal:
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         return sparse.csr_array((values, places, starts), shape=(len(candidates), len(self.closure)))
 
-    def _covered(self, margin: Margin, contrast: Margin) -> Iterable[int]:
+    def _covered(self, margin: Places, contrast: Places) -> Iterable[int]:
         """The places of the residuals that a candidate covers."""
         others = tuple(j for j in margin if j not in contrast)
         for width in range(min(len(others), self._widest - len(contrast)) + 1):
@@ -220,7 +220,7 @@ def _few(attributes: int, width: int) -> int:
     return sum(math.comb(attributes, size) for size in range(min(attributes, width) + 1))
 
 
-def indicator(margins: Sequence[Margin], width: int) -> Floats:
+def indicator(margins: Sequence[Places], width: int) -> Floats:
     """0/1 matrix: margin (row) contains attribute (column)."""
     out = np.zeros((len(margins), width))
     for row, margin in enumerate(margins):

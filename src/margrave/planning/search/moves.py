@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.lattice import maximal, subsets
 from margrave.planning.search.designs import deal, designs
-from margrave.planning.search.model import Candidate, Goal, Margin, cells_of, closure_of, indicator
+from margrave.planning.search.model import Candidate, Goal, Places, cells_of, closure_of, indicator
 
 MANY_TABLES = 1_000
 MANY_TABLES_CELLS = range(16, 257)
@@ -32,7 +32,7 @@ class Candidates:
         self.binary = frozenset(j for j, k in enumerate(target.sizes) if k == 2)
         everything = closure_of(target.workload)
         self._inside = set(everything)
-        links: dict[Margin, set[int]] = {b: set() for b in everything if self.binary.issuperset(b)}
+        links: dict[Places, set[int]] = {b: set() for b in everything if self.binary.issuperset(b)}
         for t in everything:
             for j in t:
                 rest = tuple(i for i in t if i != j)
@@ -79,7 +79,7 @@ class Candidates:
                 found[closed] = None
         return list(found)
 
-    def _steps(self, s: Margin, b: Margin, others: Sequence[int]) -> Iterator[tuple[set[int], set[int]]]:
+    def _steps(self, s: Places, b: Places, others: Sequence[int]) -> Iterator[tuple[set[int], set[int]]]:
         inside, contrast = set(s), set(b)
         for new in others:
             yield inside | {new}, contrast
@@ -98,12 +98,12 @@ class Candidates:
         return [c for c in found if c is not None]
 
 
-def widest(margins: Iterable[Margin]) -> list[Margin]:
+def widest(margins: Iterable[Places]) -> list[Places]:
     """The margins that lie in no other one, larger first."""
     return sorted(maximal(margins), key=lambda t: (-len(t), t))
 
 
-def cover(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def cover(target: Goal, tables: Sequence[Places], max_cells: int) -> list[Candidate]:
     """Margins of at most `max_cells` cells (or a single table) that together contain every table, built greedily.
 
     Each margin starts from the first table not yet inside one and takes in the attribute that completes most tables,
@@ -114,7 +114,7 @@ def cover(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candid
     return grown(target, tables, max_cells)
 
 
-def grown(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def grown(target: Goal, tables: Sequence[Places], max_cells: int) -> list[Candidate]:
     """`cover` of any tables: each block looks at all tables that wait."""
     waiting = indicator(tables, len(target.sizes)).astype(np.float32)
     blocks: list[Candidate] = []
@@ -131,7 +131,7 @@ def grown(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candid
     return blocks
 
 
-def _packed(target: Goal, tables: Sequence[Margin], max_cells: int) -> list[Candidate]:
+def _packed(target: Goal, tables: Sequence[Places], max_cells: int) -> list[Candidate]:
     """`cover` of tables of one attribute each, without looking at all of them again for each block.
 
     Any attribute completes one table, so a block takes in the smallest that fit, and of these the first.
@@ -191,7 +191,7 @@ def simple_sets(target: Goal, candidates: Candidates) -> list[list[Candidate]]:
     return [list(s) for s in unique]
 
 
-def designed(target: Goal, tables: Sequence[Margin], candidates: Candidates) -> Iterator[list[Candidate]]:
+def designed(target: Goal, tables: Sequence[Places], candidates: Candidates) -> Iterator[list[Candidate]]:
     """Sets whose margins are the blocks of a design, with the tables that lie in no block beside them."""
     used = sorted({j for t in tables for j in t})
     strength = max(len(t) for t in tables)

@@ -16,7 +16,7 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.planning.limits import SOUGHT_CELLS
-from margrave.planning.search.model import Candidate, Choice, Goal, Margin
+from margrave.planning.search.model import Candidate, Choice, Goal, Places
 from margrave.planning.search.moves import Candidates, simple_sets
 from margrave.planning.search.shares import TINY, improve, polish, smooth
 
@@ -271,12 +271,12 @@ def roles(target: Goal) -> list[tuple[int, tuple[tuple[int, float], ...]]]:
 
 def search_laplace(
     sizes: Sequence[int],
-    workload: Mapping[Margin, float],
+    workload: Mapping[Places, float],
     objective: str = "mean",
     *,
     effort: float = 1.0,
     max_cells: int = SOUGHT_CELLS,
-    known: Sequence[Margin] = (),
+    known: Sequence[Places] = (),
 ) -> list[Choice]:
     """A plan of (margin, contrast attributes, share), shares summing to 1, that covers the closure of the workload.
 

@@ -14,7 +14,7 @@ from margrave.algebra.encoding import ENCODINGS
 from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
-from margrave.planning.forecast.accuracy import LEVEL
+from margrave.planning.defaults import LEVEL
 from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.account import FORMAT, LARGE, Checksum, of_kind, read_checksum, read_ledger, unsealed
@@ -23,7 +23,7 @@ from margrave.publish.bundle.parts.layout import MOST_ROWS, Layout
 from margrave.publish.bundle.words import MANIFEST, NOT_PRIVATE, composition
 from margrave.spec.spec import Spec
 
-MOST_CELLS = 1 << 28
+MOST_READ = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _check_plan(plan: Plan, large: bool) -> None:
             raise BundleError(f"the attributes {', '.join(margin)} are not in the order of the spec")
     sizes = [plan.domain.cells(margin) for margin in plan.counted]
     sizes += [plan.domain.cells(plan.measured_margin(margin)) for margin in plan.spec.margins]
-    if max(sizes) > MOST_CELLS:
+    if max(sizes) > MOST_READ:
         raise BundleError("the release has a table that is too large to be read")
     if not large and _numbers(plan) > 4 * MOST_ROWS:
         raise BundleError("the release is too large for version 1 of the format")

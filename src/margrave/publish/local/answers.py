@@ -17,7 +17,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Collected
 from margrave.errors import UsageError
-from margrave.planning.forecast.accuracy import LEVEL
+from margrave.planning.defaults import LEVEL
 from margrave.planning.local.shuffle import Shuffled
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded

@@ -8,9 +8,10 @@ import numpy as np
 
 from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Margin
+from margrave.algebra.words import margin_name
 from margrave.facts.bounds import CellBounds
 from margrave.facts.declared import public_facts
-from margrave.facts.facts import KnownCell, margin_name
+from margrave.facts.facts import KnownCell
 from margrave.planning.effect import bounds_of, fact_words, revealed
 from margrave.publish.report.html import details, paragraph, section, table
 

@@ -35,6 +35,8 @@ same bars; another version of numpy, or another processor, may round some simula
 _CLOSE = 1e-6
 _SOFTWARE = re.compile(r"margrave [0-9A-Za-z.+!-]{1,64}")
 _ABSENT = object()
+_WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
+"""Places in a manifest where words stand, whose form another version may have changed."""
 _LONGEST = 120
 
 
@@ -191,6 +193,25 @@ def differences(found: Any, wanted: Any, path: Place = ()) -> Iterator[tuple[Pla
             yield from differences(one, other, (*path, number))
     else:
         yield path, found, wanted
+
+
+def differ_in_words(found: Any, wanted: Any, other: bool, elsewhere: tuple[Place, ...] = ()) -> bool:
+    """Whether what a manifest says differs from what follows from the release, in words alone.
+
+    These may differ where they have an ``other`` form; nothing else may, but for what is compared ``elsewhere``.
+    """
+    words = False
+    for path, one, another in differences(found, wanted):
+        if _below(path, elsewhere):
+            continue
+        if not other or not _below(path, _WORDS):
+            raise VerificationError(difference_words(path, one, another))
+        words = True
+    return words
+
+
+def _below(path: Place, places: tuple[Place, ...]) -> bool:
+    return any(path[: len(some)] == some for some in places)
 
 
 def difference_words(path: Place, found: Any, wanted: Any) -> str:

@@ -37,8 +37,7 @@ from margrave.publish.verification.found import (
     check_made,
     check_page,
     compare_bars,
-    difference_words,
-    differences,
+    differ_in_words,
     short,
 )
 from margrave.reconstruct.bars import Bars, too_small
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from margrave.publish.bundle.bundle import Bundle
 
 
-_WORDS: tuple[Place, ...] = (("warning",), ("composition",), ("guarantee", "words"), ("guarantee", "unit", "words"))
 _BUDGETS: tuple[Place, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
 """Compared as numbers, elsewhere."""
 
@@ -67,13 +65,7 @@ def check_statements(content: bytes, bundle: Bundle) -> Iterator[NotChecked]:
     if "level" not in stated:
         del expected["level"]
     other = manifest.forms.words != FORMS.words
-    words = False
-    for path, found, wanted in differences(stated, expected):
-        if any(path[: len(some)] == some for some in _BUDGETS):
-            continue
-        if not other or not any(path[: len(some)] == some for some in _WORDS):
-            raise VerificationError(difference_words(path, found, wanted))
-        words = True
+    words = differ_in_words(stated, expected, other, _BUDGETS)
     _check_methods(bundle.release)
     if words:
         yield NotChecked.of_form("words", manifest.software, manifest.forms, FORMS)

@@ -23,6 +23,7 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.planning.limits import QUICK_CELLS
+from margrave.planning.publication.methods import alike
 from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.entropy import Path, followable
@@ -34,8 +35,6 @@ _CHECK = 20
 _WORK = 100_000_000
 """Cells times iterations, at most."""
 _STAGES = 10
-_EVEN = 1e-9
-"""Weights that differ by less, relative to the larger, are alike."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def least_squares(
 def _is_even(spectrum: Spectrum) -> bool:
     """Whether everything but the total is measured alike."""
     weights = spectrum.weights.ravel()[1:]
-    return bool(0 < weights.max() < np.inf and weights.min() > (1 - _EVEN) * weights.max())
+    return bool(0 < weights.max() < np.inf and alike(weights.min(), weights.max()))
 
 
 def projected(spectrum: Spectrum, total: float, possible: Possible | None = None) -> LeastSquares:

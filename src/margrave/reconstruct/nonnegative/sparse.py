@@ -20,6 +20,7 @@ from scipy.special import log_ndtr
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
+from margrave.planning.publication.methods import alike
 from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
@@ -60,7 +61,7 @@ def posterior_mean(spectrum: Spectrum, possible: Possible | None, total: float |
     weights = np.where(spectrum.exact, _PINNED * spectrum.finite.max(), spectrum.weights)
     noise = float((1.0 / weights).mean())
     unbiased = spectrum.transform.backward(spectrum.centre)
-    even = float(weights.max() / weights.min()) < 1 + 1e-9
+    even = alike(weights.min(), weights.max())
     prior = _first_prior(unbiased, noise)
     seen, mean = unbiased, unbiased[allowed]
     for _ in range(1 if even else _ROUNDS):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from margrave.algebra.arrays import Codes, Floats, Integers
-from margrave.planning.limits import KINDS
+from margrave.planning.limits import RECORD_KINDS
 
 if TYPE_CHECKING:
     from margrave.noise import Generator
@@ -48,9 +48,9 @@ class Kinds(NamedTuple):
 
 def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) -> Kinds:
     """Records of kinds drawn at random."""
-    of = generator.below(KINDS, len(codes)).astype(np.int64)
+    of = generator.below(RECORD_KINDS, len(codes)).astype(np.int64)
     first = np.concatenate([[0], np.cumsum([len(share) for share in shares])]).astype(np.int64)
-    having = np.zeros((first[-1], KINDS))
+    having = np.zeros((first[-1], RECORD_KINDS))
     for variable, begin in enumerate(first[:-1]):
         np.add.at(having, (begin + codes[:, variable].astype(np.int64), of), 1.0)
     weight = max(len(codes) * _WEIGHT, _LEAST)
@@ -58,10 +58,10 @@ def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) ->
         of=of,
         first=first,
         having=having,
-        members=np.bincount(of, minlength=KINDS).astype(float),
+        members=np.bincount(of, minlength=RECORD_KINDS).astype(float),
         shares=weight * np.concatenate([*shares, np.zeros(0)]),
         weight=weight,
-        fresh=_SPREAD / KINDS,
+        fresh=_SPREAD / RECORD_KINDS,
     )
 
 

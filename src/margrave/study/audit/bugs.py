@@ -24,7 +24,7 @@ from margrave.study.audit.exact import loss_of
 from margrave.study.audit.findings import Effort, Finding
 from margrave.study.audit.mechanism import Audited, audit_mechanism, noisy_answers
 from margrave.study.audit.neighbours import Exchange, worst
-from margrave.study.audit.releases import Neighbours, neighbours_of
+from margrave.study.audit.releases import DataPair, neighbours_of
 
 LADDER = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 """Numbers of samples that are tried in turn."""
@@ -62,7 +62,7 @@ def _spec(sizes: tuple[int, ...], tables: tuple[str, ...], **settings: object) -
     return Spec(Codebook(tuple(entries)), _ONE, wanted, **settings)  # type: ignore[arg-type]
 
 
-def _audited(name: str, plan: Plan, audited: Neighbours, stated: Budget, narrower: int = 1) -> Audited:
+def _audited(name: str, plan: Plan, audited: DataPair, stated: Budget, narrower: int = 1) -> Audited:
     """The plan on two data sets, with noise of a scale that is divided by ``narrower``."""
     noises = [one.noise for one in plan.measurements]
     really = [DiscreteLaplace(noise.scale / narrower) for noise in noises if isinstance(noise, DiscreteLaplace)]

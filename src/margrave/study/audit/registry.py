@@ -41,7 +41,7 @@ def _is_ledger(what: str) -> bool:
     return what.startswith(("postgresql://", "postgres://")) or Path(what).is_file()
 
 
-KINDS: tuple[Auditor, ...] = (
+AUDITORS: tuple[Auditor, ...] = (
     Auditor(
         "mechanisms",
         "every strategy and sampler of this program",
@@ -82,10 +82,10 @@ def _audit_spec(spec: Any, effort: Effort) -> Audit:
 
 def audit(what: str, effort: Effort) -> Audit:
     """Audit whatever this is."""
-    for kind in KINDS:
+    for kind in AUDITORS:
         if kind.owns(what):
             return kind.run(what, effort)
-    known = "; ".join(f"{kind.name}: {kind.words}" for kind in KINDS)
+    known = "; ".join(f"{kind.name}: {kind.words}" for kind in AUDITORS)
     raise UsageError(f"{what!r} is nothing that can be audited. There are: {known}")
 
 

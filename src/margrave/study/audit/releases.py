@@ -34,7 +34,7 @@ _EXCESS = 4
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class DataPair:
     """Two data sets: common ``others``, and on either side so many ``units`` with the records of a move.
 
     ``records``: how many a unit may own, all of them equal.
@@ -80,19 +80,19 @@ def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def neighbours_of(plan: Plan, move: Exchange) -> Neighbours:
+def neighbours_of(plan: Plan, move: Exchange) -> DataPair:
     """The move on top of a few other records, which are the same on both sides: every record of the move once more."""
     others = tuple(dict.fromkeys((*move.taken, *move.put)))
-    return Neighbours(others, move, plan.protection.records)
+    return DataPair(others, move, plan.protection.records)
 
 
-def fast(plan: Plan, audited: Neighbours) -> Audited:
+def fast(plan: Plan, audited: DataPair) -> Audited:
     """The plan's noise on its own answers, without reading data: many samples in little time."""
     noises = [one.noise for one in plan.measurements]
     return noisy_answers("noise", plan.cost, noises, audited.answers(plan, True), audited.answers(plan, False))
 
 
-def end_to_end(plan: Plan, audited: Neighbours, effort: Effort) -> Finding:
+def end_to_end(plan: Plan, audited: DataPair, effort: Effort) -> Finding:
     """Whole releases of both data sets, from records to noisy answers, each scored by its likelihood ratio.
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
@@ -132,7 +132,7 @@ def _plain(plan: Plan) -> Plan:
     return replace(plan, spec=replace(spec, codebook=Codebook(entries), data=section, draft=False))
 
 
-def _frame(plan: Plan, audited: Neighbours, near: bool) -> pa.Table:
+def _frame(plan: Plan, audited: DataPair, near: bool) -> pa.Table:
     """The records of one side. The audited unit brings more than it may own, and every other unit one."""
     import pyarrow as pa
 

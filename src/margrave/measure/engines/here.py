@@ -78,4 +78,4 @@ class Tally:
         return {table: counts.reshape(self._domain.shape(table)) for table, counts in self._kernel.counts.items()}
 
 
-register(CountingEngine("local", lambda source: True, count_here, general=True))
+register(CountingEngine("here", lambda source: True, count_here, general=True))
