@@ -19,6 +19,7 @@ def few_simulations():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("margrave.planning.limits.MANY_SIMULATIONS", 6)
         patch.setattr("margrave.planning.limits.FEW_SIMULATIONS", 3)
+        patch.setattr("margrave.planning.limits.RECORD_SIMULATIONS", ((3, 2 * 10**7), (2, 6 * 10**8)))
         yield
 
 

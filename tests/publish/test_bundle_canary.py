@@ -16,7 +16,7 @@ UNIT = "quokka_id_77ab"
 COUNT = "wombat_weight_31cd"
 EXTRA = "okapi_column_55ef"
 MARKER = "axolotl-marker-0c12"
-ROWS = 7_340_129
+ROWS = 734_129
 SPEC = """
 title = "Canary"
 [data]
@@ -66,7 +66,7 @@ def counted(tmp_path):
 @pytest.fixture
 def owned(tmp_path):
     """Records of units, from a frame."""
-    frame = pd.DataFrame({"smoke": ["no"] * 4321, "age": [MARKER] * 4321, EXTRA: MARKER})
+    frame = pd.DataFrame({"smoke": ["no"] * 4321, "age": ["2"] * 2160 + [MARKER] * 2161, EXTRA: MARKER})
     frame[UNIT] = [f"{MARKER}-{index // 3}" for index in range(4321)]
     (tmp_path / "spec.toml").write_text(SPEC.format(path=PATH, data=f'unit = {{ column = "{UNIT}", max_records = 3 }}'))
     return mg.release(tmp_path / "spec.toml", frame, seed=12)

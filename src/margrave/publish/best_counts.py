@@ -23,7 +23,8 @@ from margrave.algebra.query import Query
 from margrave.budget.events import Measurement
 from margrave.crossing import Answer, Measured
 from margrave.errors import UsageError
-from margrave.planning.forecast.accuracy import LEVEL, Accuracy
+from margrave.planning.defaults import LEVEL
+from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind
 from margrave.planning.questions.language.aggregates import Aggregate, Count, Tables

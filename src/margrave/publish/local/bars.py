@@ -9,7 +9,7 @@ import numpy as np
 
 from margrave.algebra.domain import Margin
 from margrave.errors import VerificationError
-from margrave.planning.forecast.accuracy import LEVEL
+from margrave.planning.defaults import LEVEL
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.framed.frame import Frame
 from margrave.publish.local.answers import LocalAnswers

@@ -13,13 +13,13 @@ from math import exp, inf
 import numpy as np
 
 from margrave.algebra.arrays import Floats, Integers
-from margrave.budget.units import ApproxDP, Budget, PureDP, amount
+from margrave.budget.units import ApproxDP, Budget, amount
 from margrave.crossing import People
 from margrave.join import helped, pair, protocol
 from margrave.join.messages import digest_of, parse
 from margrave.join.sealing import box_of
-from margrave.noise import DiscreteLaplace, Generator, Noise, TruncatedLaplace
-from margrave.planning.join.noise import PairNoise
+from margrave.noise import Generator, Noise
+from margrave.planning.join.noise import Hiding, PairNoise
 from margrave.planning.join.plan import JoinPlan
 from margrave.publish.verification.signature import SigningKey
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
@@ -34,8 +34,6 @@ _SECONDS = 15.0
 """Processor time for sessions, about."""
 _FEWEST = 50
 """Sessions of a data set below which nothing can be shown."""
-
-Hiding = DiscreteLaplace | TruncatedLaplace
 
 
 def audit_join(plan: JoinPlan, effort: Effort) -> Audit:
@@ -56,27 +54,21 @@ def _exact(plan: JoinPlan) -> Iterator[Finding]:
     for place, owner in enumerate(plan.spec.owners):
         moves = 2 if owner.neighbours == "replace" else 1
         public = noise.public_cost(owner.neighbours)
-        assert isinstance(public, PureDP)
         loss = moves * _pure(noise.published, z)
-        yield Finding(f"{owner.name}, to the public", "exact", float(public.epsilon), loss, z.size)
+        yield Finding(f"{owner.name}, to the public", "exact", float(public.amount), loss, z.size)
         cost = noise.cost(place, owner.neighbours)
-        if isinstance(noise, PairNoise) and isinstance(cost, ApproxDP):
+        if isinstance(noise, PairNoise):
             count = noise.second if place else noise.first
-            found = moves * delta_of(count, noise.sizes, float(cost.epsilon) / moves, z)
+            found = moves * delta_of(count, noise.sizes, float(cost.amount) / moves, z)
             name = f"{owner.name}, to the other owner: δ at the stated ε"
             yield Finding(name, "exact", float(cost.delta), found, z.size)
 
 
 def _window(plan: JoinPlan) -> Floats:
     """Values of the noise beyond which there is next to nothing of it."""
-    widest = max(float(noise.variance) for noise in _noises(plan)) ** 0.5
+    widest = max(float(noise.variance) for noise in plan.noise.all) ** 0.5
     reach = int(60 * widest) + 4
     return np.arange(-reach, reach + 1).astype(np.float64)
-
-
-def _noises(plan: JoinPlan) -> tuple[Hiding, ...]:
-    noise = plan.noise
-    return (noise.first, noise.second, noise.sizes) if isinstance(noise, PairNoise) else (noise.only,)
 
 
 def _pure(noise: Noise, z: Floats) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,8 +64,8 @@ def together(stated: Budget, releases: int) -> int:
 
     Events that always happen here, and never there, show about log(releases / 10): more could not be seen.
     """
-    loss, telling = float(amount(stated)), min(_TELLING, 0.75 * log(max(20, releases) / 10))
-    return max(1, min(_MOST_STEPS, round(sqrt(telling / loss) if isinstance(stated, ZCDP) else telling / loss)))
+    loss, telling = float(stated.amount), min(_TELLING, 0.75 * log(max(20, releases) / 10))
+    return max(1, min(_MOST_STEPS, round(float((telling / loss) ** (1 / stated.power)))))
 
 
 def log_ratio(noise: Spread, outputs: Integers, near: Integers, far: Integers) -> Floats:
