@@ -21,13 +21,22 @@ from margrave.algebra.table import Table
 from margrave.budget.events import Measurement
 from margrave.errors import UsageError
 from margrave.planning.graphs.degrees import Side
+from margrave.spec.dialect import USUAL, Dialect
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-ColumnKind = Literal["categories", "integers", "numbers", "dates", "identifier", "empty"]
+ColumnKind = Literal["categories", "integers", "numbers", "dates", "identifier", "empty", "days", "commas", "unknown"]
 COLUMN_KINDS: tuple[ColumnKind, ...] = get_args(ColumnKind)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often ids occur. ``most``: the most records of one. ``usual``: so many of each keep nearly all records."""
+
+    most: int
+    usual: int
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class ColumnProfile:
 
     ``values`` are the distinct values of categories, in canonical text; ``low`` and ``high`` the extremes of
     integers, numbers (decimal text) and dates (ISO text); ``distinct`` the number of distinct values where counted.
+    ``title`` and ``labels`` come from the header of the file. ``public``: all of it comes from a codebook, none of it
+    from cells. ``repeats``: of a column that tells people apart, how often one of its values occurs.
     """
 
     name: str
@@ -45,6 +56,10 @@ class ColumnProfile:
     high: str | None = None
     has_missing: bool = False
     distinct: int | None = None
+    title: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    public: bool = False
+    repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -54,10 +69,12 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a data source holds, column by column. Not private."""
+    """What a data source holds, column by column, how it is written and how many records it has. Not private."""
 
     source: str
     columns: tuple[ColumnProfile, ...]
+    dialect: Dialect = USUAL
+    records: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))

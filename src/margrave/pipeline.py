@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from warnings import warn
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import Collected, ExactTables, Measured, People
+from margrave.crossing import Collected, ExactTables, Measured, People, Profile
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import DataSetName
 from margrave.local.collector import STANDARD_INPUT, collect
@@ -28,6 +28,7 @@ from margrave.measure.questions.asking import Answerer
 from margrave.measure.questions.opening import open_data as write_store
 from margrave.measure.questions.rehearsal import Rehearsal
 from margrave.measure.sources.paths import check_readable
+from margrave.measure.sources.sniffed import dialect_of
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
@@ -49,9 +50,11 @@ from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack
 from margrave.publish.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
-from margrave.publish.draft import draft_spec
+from margrave.publish.drafts.codebooks import read_codebook
+from margrave.publish.drafts.draft import Draft, draft_of
 from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.published import publishable
+from margrave.spec.dialect import Dialect
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -227,7 +230,22 @@ def members(planned: JoinPlan, data: Any, progress: Progress | None = None) -> P
 
 def draft(data: Any, *, name: str = "data", progress: Progress | None = None) -> str:
     """The text of a spec for a person to edit, drafted from the data itself. Not private."""
-    return draft_spec(profile(open_source(data), name, progress))
+    return drafted(data, name=name, progress=progress).text
+
+
+def drafted(
+    data: Any, *, name: str = "data", written: Mapping[str, str] | None = None, progress: Progress | None = None
+) -> Draft:
+    """The same with how many records there are. ``written``: how a file is written, unless that is to be found out."""
+    dialect, found = dialect_of(data, written or {})
+    source = open_source(data, dialect=dialect)
+    return draft_of(profile(source, name, progress, dialect, sniff=found))
+
+
+def drafted_from_codebook(codebook: str | Path, *, name: str, written: Mapping[str, str] | None = None) -> Draft:
+    """A draft from a codebook that exists: CSV, CSVW or a Frictionless table schema. Opens no data."""
+    dialect = Dialect(**(written or {}))  # type: ignore[arg-type]
+    return draft_of(Profile(name, read_codebook(Path(codebook)), dialect), codebook=True)
 
 
 def plan_graph(spec: GraphSpec | str | Path) -> GraphPlan:

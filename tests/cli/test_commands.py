@@ -5,7 +5,7 @@ import json
 import pytest
 
 import margrave as mg
-from margrave.cli.commands import _without_password
+from margrave.cli.init import _without_password
 from tests.cli.typed import CZECH, inside, run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import pandas as pd
@@ -56,7 +57,7 @@ def test_every_kind_of_column(tmp_path, form):
         wanted = ColumnProfile(column.name, *EXPECTED[column.name])
         if column.name == "small" and form == "csv":
             assert column.kind == "integers"
-        assert column == wanted
+        assert replace(column, repeats=None) == wanted
 
 
 def one(values, arrow=None):

@@ -18,12 +18,14 @@ NOT_DATA = {f"ledger/stores/{name}.py": {"sqlite3"} for name in ("sqlite", "form
 NOT_DATA |= {"ledger/stores/postgres.py": {"psycopg"}}
 NOT_DATA |= {"planning/graphs/nodes.py": {"csv"}}  # the public list of nodes
 NOT_DATA |= {"spec/public.py": {"csv"}}  # counts that are public already
+NOT_DATA |= {"publish/drafts/codebooks.py": {"csv"}}  # codebooks that are public
 MAY_READ_FILES = ("measure/", "publish/", "files/writing.py", "spec/document.py", "spec/public.py")
 MAY_READ_FILES += ("join/folder.py", "join/messages.py")  # what the owners of a join send each other
 MAY_READ_FILES += ("local/", "facts/moves/cache.py", "examples/", "study/yang2012/journal.py")
 MAY_OPEN_DESCRIPTORS = (*MAY_READ_FILES, "ledger/", "cli/app.py", "files/")
 MAY_START_PROGRAMS = ("facts/", "join/curve.py")
 READERS = {"duckdb", "polars", "csv", "sqlite3", "adbc_driver_manager", "adbc_driver_postgresql", "psycopg"}
+READERS |= {"pyreadstat", "python_calamine"}
 READERS |= {"fileinput", "linecache", "mmap", "shelve", "dbm"}
 ARROW_READERS = {"csv", "dataset", "feather", "fs", "ipc", "json", "orc", "parquet"}
 LOADERS = {"pkgutil", "runpy", "imp", "zipimport"}
@@ -33,6 +35,7 @@ PANDAS_READERS = {f"read_{kind}" for kind in ("csv", "table", "parquet", "json",
 PANDAS_READERS |= {f"read_{kind}" for kind in ("sql", "orc", "hdf", "sas", "spss", "stata", "xml", "html", "clipboard")}
 DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins__", "resolve_name"}
 PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph", "members"}
+PIPELINE |= {"drafted", "drafted_from_codebook"}
 PIPELINE |= {"open_data", "answerer", "ask", "ask_batch", "rehearsal"}
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from margrave import __version__
-from margrave.cli import bundles, commands, demo, inference, keys, ledger, plans
+from margrave.cli import bundles, commands, demo, inference, init, keys, ledger, plans
 from margrave.cli.studies import attack, audit, evaluate, risk, study
 from margrave.cli.terminal import complain
 from margrave.cli.ways import graphs, join, local, questions
@@ -48,7 +48,7 @@ def root(
 
 
 app.command()(demo.demo)
-app.command()(commands.init)
+app.command()(init.init)
 app.command()(plans.plan)
 app.command()(commands.release)
 app.command()(bundles.show)

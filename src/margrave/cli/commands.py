@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,24 +23,6 @@ from margrave.cli.terminal import (
 if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger
     from margrave.publish.verification.signature import SigningKey
-
-
-def init(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file.", show_default=False)],
-) -> None:
-    """Draft a spec for a person to edit. Reads the data: what it prints is not private."""
-    from margrave import pipeline
-
-    with progress("Reading") as update:
-        drafted = pipeline.draft(data, name=_without_password(data), progress=update)
-    notice("margrave init READS THE DATA: the values in the draft come from it and are not protected.")
-    notice("Check each line against what is public, then remove 'draft = true'.")
-    typer.echo(drafted, nl=False)
-
-
-def _without_password(source: str) -> str:
-    """A source as it may be written down: a password in a URL is left out."""
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", source)
 
 
 def release(

@@ -58,7 +58,9 @@ def heading(text: str) -> None:
     typer.echo(f"\n{typer.style(clean(text), bold=True)}")
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, to_stderr: bool = False
+) -> None:
     """A table: the first column to the left, numbers to the right."""
     from rich import box
     from rich.console import Console
@@ -72,7 +74,8 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: st
         table.add_column(Text(clean(header)), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
-    console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
+    wide = (sys.stderr if to_stderr else sys.stdout).isatty()
+    console = Console(soft_wrap=False, stderr=to_stderr) if wide else Console(width=160, stderr=to_stderr)
     console.print(table)
 
 

@@ -8,12 +8,16 @@ DELIMITED = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 DUCKDB = (".duckdb", ".ddb")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+SURVEYS = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 """What may follow after the extension of text, and the name of the compression."""
 
 _SPECS_TOO = (".txt",)
 """A spec may be called so as well as data may."""
-_DATA = frozenset((*DELIMITED, *PARQUET, *ARROW, *DUCKDB, *COMPRESSIONS)) - frozenset(_SPECS_TOO)
+_DATA = frozenset((*DELIMITED, *PARQUET, *ARROW, *DUCKDB, *SPREADSHEETS, *SURVEYS, *COMPRESSIONS)) - frozenset(
+    _SPECS_TOO
+)
 
 
 def is_data(path: Path) -> bool:

@@ -15,6 +15,18 @@ _FORMULA = re.compile(r"[=@\uff1d\uff20\t\r]|[+\-\uff0b\uff0d].*[^\W\d_]|[+\-\uf
 """What spreadsheets take for the beginning of a formula. A sign before a number, as in -5 or -10-0, begins none."""
 
 
+_IDENTIFIER = re.compile(
+    r"(^|[^a-z])(id|ids|uuid|guid|folio|caseno|idno)$|(person|patient|case|resp|respondent|user|customer|client|household|hh|pat|subj|subject|member)_?(id|nr|no|num|number|key)$",
+    re.IGNORECASE,
+)
+"""Names of columns that tell records or people apart: ``id``, ``person_id``, ``patientnr``."""
+
+
+def names_ids(name: str) -> bool:
+    """Whether a column holds ids, by its name."""
+    return _IDENTIFIER.search(name) is not None
+
+
 def text_problem(text: str) -> str | None:
     """Why a text cannot be published, or None where it can."""
     if "\0" in text:

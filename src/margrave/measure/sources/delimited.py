@@ -21,7 +21,7 @@ from margrave.spec.dialect import USUAL, Dialect
 
 _HEAD = 1 << 20
 _BLOCK = 1 << 22
-_DELIMITERS = (",", "\t", ";", "|")
+DELIMITERS = (",", "\t", ";", "|")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Delimited:
         ragged: list[None] = []
         trouble = f"{self.path} cannot be read as delimited text: check quotes, line ends and that the file is complete"
         trouble = _trouble(trouble, Dialect(encoding=self.encoding))
-        with guarded(lambda: _open(self.path, self.encoding), trouble) as stream:
+        with guarded(lambda: opened(self.path, self.encoding), trouble) as stream:
             reader = guarded(lambda: self._reader(stream, columns, ragged), trouble)
             end: bytes | None = None
             while (batch := guarded(lambda: next(reader, None), trouble)) is not None:
@@ -102,7 +102,7 @@ def open_delimited(path: Path, dialect: Dialect = USUAL) -> Delimited:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f'{path} is UTF-16 text: write encoding = "utf-16" under [data], or convert it to UTF-8')
     text = guarded(lambda: head.decode("utf-8-sig", errors="surrogateescape"), f"{path} has no readable header")
-    delimiter = dialect.delimiter or ("\t" if ".tsv" in path.suffixes else _delimiter(text))
+    delimiter = dialect.delimiter or default_delimiter(path, text)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     blank_lines = 0
     header = guarded(lambda: next(rows, None), f"{path} has no readable header")
@@ -127,13 +127,15 @@ def _trouble(text: str, dialect: Dialect) -> str:
     return f"{text}, and that its encoding is {dialect.encoding}, as [data] says"
 
 
-def _delimiter(text: str) -> str:
+def default_delimiter(path: Path, text: str) -> str:
     """The first usual delimiter that the header line contains: comma, tab, semicolon, bar; otherwise the comma."""
+    if ".tsv" in path.suffixes:
+        return "\t"
     line = text.lstrip("\r\n").partition("\n")[0]
-    return next((delimiter for delimiter in _DELIMITERS if delimiter in line), ",")
+    return next((delimiter for delimiter in DELIMITERS if delimiter in line), ",")
 
 
-def _open(path: Path, encoding: str = USUAL.encoding) -> Any:
+def opened(path: Path, encoding: str = USUAL.encoding) -> Any:
     """A stream of the decompressed bytes, as UTF-8."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression == "xz":
@@ -147,7 +149,7 @@ def _as_utf8(stream: Any, encoding: str) -> Any:
 
 def head_of(path: Path, encoding: str = USUAL.encoding) -> bytes:
     """The beginning of a file."""
-    with _open(path, encoding) as stream:
+    with opened(path, encoding) as stream:
         parts: list[bytes] = []
         size = 0
         while size < _HEAD and (part := stream.read(_HEAD - size)):

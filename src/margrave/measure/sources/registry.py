@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -26,6 +26,22 @@ class Source(Protocol):
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of just these columns, in this order; with no columns, batches of any one, for counting records."""
+
+
+@dataclass(frozen=True)
+class ColumnLabels:
+    """What the header of a file says of a column: its ``title``, and words for its ``values``. Taken to be public."""
+
+    title: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """A source whose header says what its columns and values mean."""
+
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]: ...
 
 
 @dataclass(frozen=True)
@@ -92,6 +108,11 @@ def source_kinds() -> tuple[SourceKind, ...]:
 def file_kinds() -> tuple[FileKind, ...]:
     """All kinds of file."""
     return tuple(sorted(_FILES.values(), key=lambda kind: kind.name))
+
+
+def kind_of_file(path: Path) -> str | None:
+    """The name of the kind that a file is of, by its name."""
+    return next((kind.name for kind in file_kinds() if kind.accepts(path)), None)
 
 
 def is_url(data: str | Path) -> bool:

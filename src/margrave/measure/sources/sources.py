@@ -13,7 +13,9 @@ from margrave.measure.sources import frames as frames
 from margrave.measure.sources import parquet as parquet
 from margrave.measure.sources import paths as paths
 from margrave.measure.sources import postgresql as postgresql
+from margrave.measure.sources import spreadsheets as spreadsheets
 from margrave.measure.sources import streams as streams
+from margrave.measure.sources import survey_files as survey_files
 from margrave.measure.sources.registry import Source as Source
 from margrave.measure.sources.registry import check_columns as check_columns
 from margrave.measure.sources.registry import no_dialect, source_kinds

@@ -1,74 +1,23 @@
-"""Drafting a spec from a profile, for a person to correct."""
+"""The rule that a draft proposes for a column: round bins, whole ranges, years or months, or the values themselves."""
 
 from __future__ import annotations
 
-import re
 from datetime import date
 from decimal import ROUND_FLOOR, Decimal, DecimalException, localcontext
 
-from margrave.crossing import ColumnProfile, Profile
-from margrave.spec.attributes import name_problem, plain_decimal
+from margrave.crossing import ColumnProfile
+from margrave.spec.attributes import plain_decimal
 from margrave.spec.codebook import Edge
-from margrave.spec.texts import text_problem, texts_problem
-from margrave.spec.toml import dump, key, quote
+from margrave.spec.texts import text_problem
 
-_WARNING = """\
-# THIS DRAFT WAS READ FROM CONFIDENTIAL DATA.
-# The values below may themselves disclose something about the people in the data: a rare value, an extreme age.
-# Check every line marked "read from data" against public knowledge (a questionnaire, a codebook, a census), replace
-# what is not public, and only then remove 'draft = true'. Nothing is released from a draft."""
-
-_MARK = "# read from data"
 _WIDEST_RANGE = 30
 _MOST_BINS = 10
-_IDENTIFIER = re.compile(r"(^|[^a-z])id$", re.IGNORECASE)
-"""Names of columns whose numbers tell records or people apart: ``id``, ``person_id``."""
+_FEW_CODES = 12
+"""Whole numbers far apart are codes if there are at most so many of them."""
 
 
-def draft_spec(profile: Profile) -> str:
-    """The TOML text of a draft spec. Not private until a person has checked it."""
-    lines = [_attribute_line(column) for column in profile.columns]
-    declared = sum(not line.startswith("#") for line in lines)
-    return "\n".join(
-        [
-            _WARNING,
-            "draft = true",
-            "",
-            "[data]",
-            f"source = {quote(profile.source)}",
-            "# confidential = false   # only where everyone may see the data as it is",
-            '# unit = { column = "person_id", max_records = 3 }   # where one person may own several records',
-            "",
-            "[attributes]",
-            *lines,
-            "",
-            "[release]",
-            f"all = {min(2, max(1, declared))}   # every table of up to so many attributes",
-            "",
-            "[privacy]",
-            "epsilon = 1.0",
-            "",
-        ]
-    )
-
-
-def _attribute_line(column: ColumnProfile) -> str:
-    if wrong := name_problem(column.name) or text_problem(column.name):
-        return f"# {key(column.name)}: left out: {wrong}"
-    if column.kind == "identifier" or (column.kind in ("integers", "numbers") and _IDENTIFIER.search(column.name)):
-        return f"# {key(column.name)}: left out: it looks like an identifier"
-    if column.kind == "empty":
-        return f"# {key(column.name)}: left out: it is empty"
-    rule = _rule(column)
-    if rule is None:
-        return f"# {key(column.name)}: left out: declare its values by hand"
-    if column.has_missing:
-        rule = {**rule, "missing": "missing"}
-    odd = "" if texts_problem(column.values) is None else "; values that no file can hold are left out"
-    return f"{key(column.name)} = {dump(rule)}   {_MARK}{odd}"
-
-
-def _rule(column: ColumnProfile) -> dict[str, object] | None:
+def drafted_rule(column: ColumnProfile) -> dict[str, object] | None:
+    """The rule in the shape of the TOML file, or None where a person must find one."""
     try:
         match column.kind:
             case "categories":
@@ -92,13 +41,16 @@ def _categories(column: ColumnProfile) -> dict[str, object] | None:
         return None
     if set(values) <= {"true", "false"}:
         return {"values": [value == "true" for value in values]}
-    return {"values": values}
+    labels = {value: column.labels[value] for value in values if column.labels.get(value)}
+    return {"values": values, **({"labels": labels} if labels else {})}
 
 
 def _integers(column: ColumnProfile) -> dict[str, object]:
     low, high = _extreme(column.low), _extreme(column.high)
     if high - low < _WIDEST_RANGE:
         return {"range": [int(low), int(high)]}
+    if column.values and len(column.values) <= _FEW_CODES:
+        return {"values": [int(value) for value in column.values]}
     return {"bins": number_edges(low, high)}
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from margrave.crossing import COLUMN_KINDS, ColumnProfile, Profile
 from margrave.errors import UsageError
-from margrave.publish.draft import date_edges, draft_spec, number_edges
+from margrave.publish.drafts.draft import draft_spec
+from margrave.publish.drafts.rules import date_edges, number_edges
 from margrave.spec.codebook import Bins, Categories, Range
 from margrave.spec.spec import Spec
 
@@ -28,6 +29,7 @@ PROFILE = Profile(
         ColumnProfile("member", "categories", ("false", "true")),
         ColumnProfile("nothing", "empty"),
     ),
+    records=100_000,
 )
 
 
