@@ -268,3 +268,18 @@ def test_all_answers_together_give_the_best_tables(session):
     assert best.rows[0].std_error < 0.71 * alone.rows[0].std_error and "at no cost" in repr(found)
     with pytest.raises(UsageError, match="not one table"):
         found.table("age")
+
+
+@pytest.mark.slow
+def test_a_batch_is_explained_and_what_follows_is_not_charged(session, ledger):
+    people = session["people"]
+    batch = people.variance(c.age), people.average(c.age), people.count()
+    told = session.batch(*batch).explain(eps=0.2)
+    assert "3 questions together, 2 of them measured" in repr(told) and "follows from" in repr(told)
+    assert told.affordable and told.to_json()["wanted"][1] == "people average age" and "<table>" in told._repr_html_()
+    assert left(ledger) == 1 and "people count" in repr(session.batch(*batch))
+    first = session.batch(*batch, eps=0.2)
+    assert left(ledger) == pytest.approx(0.8) and len(session.answers) == 2
+    assert first[1].low <= first[1].value <= first[1].high
+    again = session.batch(*batch).release(eps=0.2)
+    assert again == first and left(ledger) == pytest.approx(0.8)

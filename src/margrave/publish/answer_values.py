@@ -89,35 +89,53 @@ def _plain(value: Any) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
+def averages_of_variances(
+    question: PricedQuestion, noise: AnswerNoise, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+) -> Iterator[AnswerRow]:
+    """Averages from the parts (Σa², Σ2ab, Σb²) of variances of the same numbers."""
+    for at, key in enumerate(keys):
+        yield _average(question, noise, key, numbers[3 * at : 3 * at + 3])
+
+
 def _average(question: PricedQuestion, noise: AnswerNoise, key: Mapping[str, Any], parts: Sequence[int]) -> AnswerRow:
-    """(Σ(v − lo), Σ(hi − v)) = (A, B): the mean is at the share A/(A + B) of the range, and A + B is n(hi − lo)."""
+    """(Σ(v − lo), Σ(hi − v)) = (A, B): the mean is at the share A/(A + B) of the range, and A + B is n(hi − lo).
+
+    Of the parts of a variance, W·A is the first and half of the second, W·B the third and half of the second.
+    """
     sought, step = question.sought, float(step_of(question.sought.value))
-    above, below = float(parts[0]), float(parts[1])
-    total, width = above + below, sought.high - sought.low
+    width, many = sought.high - sought.low, len(parts)
+    half = float(parts[1]) / 2 if many == 3 else 0.0
+    above, below = float(parts[0]) + half, float(parts[-1]) + half
+    total, width = above + below, width if many == 2 else width**2
     share = min(1.0, max(0.0, above / total)) if total > 0 else 0.5
-    low, high = _shares(noise, above, below)
-    error = sqrt(noise.variance * (share**2 + (1 - share) ** 2)) / total * width * step if total > 0 else None
+    low, high = _shares(noise, above, below, many)
+    spread = sum(weight**2 for weight in _weights(share, many))
+    error = sqrt(noise.variance * spread) / total * (sought.high - sought.low) * step if total > 0 else None
 
     def place(one: float) -> float:
-        return (sought.low + one * width) * step
+        return (sought.low + one * (sought.high - sought.low)) * step
 
     extra = {"rows": round(max(0.0, total / width))}
     return AnswerRow(key, place(share), error, place(min(low, share)), place(max(high, share)), extra)
 
 
+def _weights(share: float, many: int) -> tuple[float, ...]:
+    """The weights of the noises in (1 − s)A − sB, of two parts or of three."""
+    return (1 - share, share) if many == 2 else (1 - share, 0.5 - share, share)
+
+
 @lru_cache(maxsize=512)
-def _half_widths(noise: AnswerNoise) -> tuple[float, ...]:
-    """The half-width of (1 − s)Z₁ − sZ₂ for s from 0 to 1/2; between two of them a line lies above, as it is convex."""
-    shares = np.linspace(0, 0.5, _KNOTS)
-    return tuple(sum_half_width(noise, (1 - float(s), float(s))) for s in shares)
+def _half_widths(noise: AnswerNoise, many: int) -> tuple[float, ...]:
+    """The half-width of (1 − s)A − sB for s from 0 to 1/2; between two of them a line lies above, as it is convex."""
+    return tuple(sum_half_width(noise, _weights(float(s), many)) for s in np.linspace(0, 0.5, _KNOTS))
 
 
-def _shares(noise: AnswerNoise, above: float, below: float) -> tuple[float, float]:
+def _shares(noise: AnswerNoise, above: float, below: float, many: int) -> tuple[float, float]:
     """All shares s for which (1 − s)A − sB, which is then noise alone, lies within its half-width.
 
     At the true share that has exactly the stated probability, however large or small the sums are.
     """
-    knots = np.asarray(_half_widths(noise))
+    knots = np.asarray(_half_widths(noise, many))
     centre = above / (above + below) if above + below > 0 else 0.5
     reach = min(1.0, 4 * float(knots[0]) / max(above + below, 1e-300))
     spots = np.clip(

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.algebra.domain import Attribute, Domain, Margin
+from margrave.algebra.domain import Margin
 from margrave.algebra.query import Query
 from margrave.budget.events import Measurement
 from margrave.crossing import Answer, Measured
 from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.accuracy import Accuracy
+from margrave.planning.questions.cube import cube_domain, cube_margin, cube_problem
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind
 from margrave.planning.questions.language.aggregates import Aggregate, Count, Tables
@@ -33,7 +34,6 @@ from margrave.planning.questions.language.relations import Key, Relation
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.mechanisms import Noisy
-from margrave.planning.questions.missing import is_never_missing
 from margrave.planning.questions.rows import rows_of
 from margrave.planning.questions.sought import Sought, sought_of
 from margrave.planning.questions.tables import complete_rows
@@ -104,15 +104,14 @@ class Evidence:
 
     @cached_property
     def fit(self) -> Fit:
-        domain = Domain(tuple(_attribute(name, kind) for name, kind in self.kinds.items() if kind.high > kind.low))
-        accuracy = Accuracy(domain, tuple(one.measurement for one in self.noisy))
+        accuracy = Accuracy(cube_domain(self.kinds), tuple(one.measurement for one in self.noisy))
         return Fit(accuracy, Measured(self.noisy, {}, True))
 
     def counts(self, wanted: Count, sought: Sought) -> BestCounts:
         """The best table over the keys of a count."""
         names = tuple(axis.name for axis in sought.axes)
         varying = tuple(axis.name for axis in sought.axes if len(axis.codes) > 1)
-        margin, accuracy = tuple(sorted(varying)), self.fit.accuracy
+        margin, accuracy = cube_margin(sought), self.fit.accuracy
         if not set(margin) <= set(accuracy.domain.names) or not accuracy.covers(margin):
             raise UsageError(f"no answer counts these rows by {', '.join(names) or 'all rows'} yet: ask for it first")
         table = self.fit.margin(margin).transpose([margin.index(name) for name in varying])
@@ -156,26 +155,6 @@ def evidence_of(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> dic
         if told is not None:
             found[told.rows] = found[told.rows].joined(told) if told.rows in found else told
     return found
-
-
-def cube_problem(node: Count, sought: Sought, data: DataSpec) -> str | None:
-    """Why a table of counts is no table of a cube: sums of its cells must be the counts of fewer keys."""
-    enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
-    if any(one is not None for one in enforced):
-        return "a bound of its own leaves rows out"
-    for key in node.by:
-        if key.value != Column(key.name) or key.only:
-            return f"{key.name!r} is not a declared column of values, taken whole"
-        if not is_never_missing(key.name, node.rows, data):
-            return (
-                f"{key.name!r} may be missing, and rows without it are in no group: it has no declared value for "
-                "that; ask about the rows where it is not missing"
-            )
-    return None
-
-
-def _attribute(name: str, kind: Kind) -> Attribute:
-    return Attribute(name, tuple(str(code) for code in range(kind.low, kind.high + 1)))
 
 
 def _of_count(answer: AnswerTable, data: DataSpec) -> Evidence | None:

@@ -2,6 +2,7 @@
 
 expressions  columns, and what is computed and compared with them
 builders     rows and questions, built step by step
+batches      several questions, put together
 explanation  what a question would cost and be worth
 session      an account's session: budget, data sets, answers
 """

@@ -8,8 +8,10 @@ from typing import Any
 
 from margrave.budget.units import Budget
 from margrave.ledger.allowance import Allowance
+from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.expectation import Expectation
+from margrave.planning.questions.language.wording import said
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,7 @@ class Explanation:
     @property
     def left(self) -> tuple[str, ...]:
         """What would be left of each limit."""
-        return tuple(
-            one.after(self.cost).said() if one.admits(self.cost) else f"{one.said()}: not enough"
-            for one in self.allowances
-        )
+        return left_after(self.allowances, self.cost)
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [
@@ -68,21 +67,80 @@ class Explanation:
             ("mechanism", self.mechanism),
             ("one unit moves it by", f"at most {self.sensitivity:,}: {self.reason}"),
         ]
-        for one in self.forecast:
-            error = f"standard error {one.error_said}, " if one.error_said else ""
-            at = f"; {one.half_width / self.rows:,.4g} for n = {self.rows:,}" if one.per_row and self.rows else ""
-            lines.append((one.what, f"{error}95 % within {one.interval_said}{at}"))
+        lines += [(one.what, _expected(one, self.rows)) for one in self.forecast]
         lines += [("left afterwards", text) for text in self.left]
         return [*lines, ("answered after", f"{self.seconds:g} s")]
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, _ in lines)
-        return "\n".join([self.question.title, *(f"  {name:<{width}}  {text}" for name, text in lines)])
+        return _text(self.question.title, self._lines())
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._lines())
-        return f"<div><p><strong>{escape(self.question.title)}</strong></p><table>{rows}</table></div>"
+        return _table(self.question.title, self._lines())
 
     def to_json(self) -> dict[str, Any]:
         return {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}
+
+
+@dataclass(frozen=True)
+class BatchExplanation:
+    """What several questions cost together: which are measured, which follow from those, and what to expect of all."""
+
+    batch: Batch
+    allowances: tuple[Allowance, ...] = ()
+
+    @property
+    def cost(self) -> Budget:
+        return self.batch.cost
+
+    @property
+    def affordable(self) -> bool:
+        """Whether every limit would admit it."""
+        return all(one.admits(self.cost) for one in self.allowances)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        batch, data = self.batch, self.batch.questions[0].data
+        lines = [("cost", str(self.cost))]
+        for node in batch.wanted:
+            measured = next((one for one in batch.questions if one.aggregate == node), None)
+            sources = ", ".join(f"'{one.title}'" for one in batch.follows_from(node) if one is not measured)
+            how = f"follows from {sources}"
+            if measured is not None:
+                how = f"{measured.cost}, {measured.mechanism_said}{f', sharpened by {sources}' if sources else ''}"
+            lines.append((said(node), how))
+            lines += [("", _expected(one, None)) for one in batch.sharing.expectation(node, data)]
+        lines += [("left afterwards", text) for text in left_after(self.allowances, self.cost)]
+        return [*lines, ("answered after", f"{sum(one.work.seconds for one in batch.questions):g} s")]
+
+    def __repr__(self) -> str:
+        return _text(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
+
+    def _repr_html_(self) -> str:
+        return _table(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
+
+    def to_json(self) -> dict[str, Any]:
+        left = list(left_after(self.allowances, self.cost))
+        return {**self.batch.to_json(), "left": left, "affordable": self.affordable}
+
+
+_BATCH = "{} questions together, {} of them measured"
+
+
+def left_after(allowances: tuple[Allowance, ...], cost: Budget) -> tuple[str, ...]:
+    """What would be left of each limit."""
+    return tuple(one.after(cost).said() if one.admits(cost) else f"{one.said()}: not enough" for one in allowances)
+
+
+def _expected(one: Expectation, rows: int | None) -> str:
+    error = f"standard error {one.error_said}, " if one.error_said else ""
+    at = f"; {one.half_width / rows:,.4g} for n = {rows:,}" if one.per_row and rows else ""
+    return f"{error}95 % within {one.interval_said}{at}"
+
+
+def _text(title: str, lines: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in lines)
+    return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in lines)])
+
+
+def _table(title: str, lines: list[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines)
+    return f"<div><p><strong>{escape(title)}</strong></p><table>{rows}</table></div>"

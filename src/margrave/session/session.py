@@ -22,6 +22,7 @@ from margrave.ledger.records import Opened
 from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
+from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
@@ -29,7 +30,9 @@ from margrave.publish.answers import AnswerTable
 from margrave.publish.asked_tables import everything_in
 from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
 from margrave.publish.release import Release
-from margrave.session.builders import QuestionBuilder, RowsBuilder, budget_of
+from margrave.publish.shared import BatchAnswer, batch_answers
+from margrave.session.batches import BatchBuilder
+from margrave.session.builders import QuestionBuilder, RowsBuilder
 
 _LAST = 5
 
@@ -129,18 +132,24 @@ class Session:
         self.answers.append(found)
         return found
 
-    def batch(self, *questions: QuestionBuilder, eps: Any = None, rho: Any = None) -> tuple[AnswerTable, ...]:
-        """Ask several questions under one charge, each at an equal share; one that is given twice is asked once.
+    def batch(self, *questions: QuestionBuilder, eps: Any = None, rho: Any = None) -> Any:
+        """Several questions under one charge, planned together; one that is given twice is asked once.
 
-        All are answered, or none: what is refused costs nothing. The same batch again is free.
+        Those that follow from the answers to others are not measured. With a budget they are asked, and the answers
+        come back in their order: all are answered, or none, and what is refused costs nothing. The same batch again is
+        free. Without a budget it is only put together, to `explain` or `release` it.
         """
-        batch = Batch.shared(self.data, tuple(one.node for one in questions), budget_of(eps, rho))
+        found = BatchBuilder(self, self.data, tuple(one.node for one in questions))
+        return found if eps is None and rho is None else found.release(eps, rho=rho)
+
+    def answer_batch(self, batch: Batch) -> dict[Aggregate, BatchAnswer]:
+        """Charge a batch and have it answered: the answers by what is asked."""
         options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
         found = pipeline.ask_batch(batch, self._answerer, **options)  # type: ignore[arg-type]
         left = "; ".join(one.said() for one in self.allowances())
-        by_node = {one.question.aggregate: one.with_left(left) for one in found}
-        self.answers += by_node.values()
-        return tuple(by_node[one.node] for one in questions)
+        measured = [one.with_left(left) for one in found]
+        self.answers += measured
+        return batch_answers(batch, measured)
 
     def best(self, question: QuestionBuilder) -> BestCounts:
         """The best estimate of counts from everything this account was ever answered about the data set: free.

@@ -17,5 +17,7 @@ missing      which columns of rows are never missing
 question     an aggregate with its budget: all that is known before data is opened
 tables       tables of rows, planned as a release
 every        every kind of question, made or read back
+cube         tables of counts that are tables of one cube
+sharing      which of several questions are measured, and which follow from others
 batch        several questions under one charge
 """

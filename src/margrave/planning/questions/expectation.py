@@ -14,17 +14,22 @@ from math import ceil, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from margrave.errors import UsageError
 from margrave.noise.sums import Term, WeightedSum
 from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.kinds import Kind, Numbers
 from margrave.planning.questions.language.aggregates import Aggregate, Average, Quantiles, Variance
 from margrave.planning.questions.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
-from margrave.planning.questions.trees import prefix_variances
+from margrave.planning.questions.trees import variances_at
 
 if TYPE_CHECKING:
     from margrave.planning.questions.sought import Sought
 
 _GRAIN = 256
+_SPOTS = 1025
+"""Of larger grids so many places are looked at."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,12 @@ class Expectation:
     @property
     def interval_said(self) -> str:
         return f"± {self._said(self.half_width)}"
+
+    def at(self, rows: int, share: float = 0.0) -> float:
+        """The standard error for a number of rows and, of an average, for a mean at a share of the range."""
+        if self.std_error is None or not self.per_row:
+            raise UsageError("what is expected does not depend on the number of rows")
+        return self.std_error / rows * sqrt(share**2 + (1 - share) ** 2)
 
     def _said(self, number: float) -> str:
         return f"{number:,.4g}{' / n' if self.per_row else ''}{' rows' if self.of_rank else ''}"
@@ -84,9 +95,7 @@ def expected(
     if isinstance(mechanism, Selected):
         return _of_selection(aggregate, sought, mechanism, what, level)
     if isinstance(mechanism, Tree):
-        worst = float(prefix_variances(sought.grid_size, mechanism.branching, mechanism.levels).max())
-        error = sqrt(worst * mechanism.noise.variance)
-        return (Expectation(what, error, NormalDist().inv_cdf((1 + level) / 2) * error, of_rank=True),)
+        return (_of_tree(aggregate, sought.grid_size, mechanism, what, level),)
     step = float(step_of(sought.value))
     if isinstance(aggregate, Average):
         # For a mean at the share μ of the range: √(μ² + (1 − μ)²) times the noise, which is told for the ends.
@@ -94,6 +103,19 @@ def expected(
     if isinstance(aggregate, Variance):
         return (_scaled(f"{what}, at most", mechanism, step**2, level, per_row=True),)
     return (_scaled(what, mechanism, step if aggregate.kind == "sum" else 1.0, level),)
+
+
+def _of_tree(aggregate: Aggregate, size: int, mechanism: Tree, what: str, level: float) -> Expectation:
+    """The root of the mean square over all values, and the half-width of the least exact one.
+
+    A quantile is where a sum from the start reaches its share of all: what is off there is their difference.
+    """
+    shares = [float(one.value) for one in aggregate.shares] if isinstance(aggregate, Quantiles) else [0.0]
+    spots = np.unique(np.linspace(1, size, _SPOTS).astype(np.int64))
+    variances = np.array([variances_at(spots, mechanism.branching, mechanism.levels, share) for share in shares])
+    spread = mechanism.noise.variance
+    half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(float(variances.max()) * spread)
+    return Expectation(what, sqrt(float(variances.mean()) * spread), half, of_rank=True)
 
 
 def _scaled(what: str, mechanism: Noisy, scale: float, level: float, per_row: bool = False) -> Expectation:

@@ -1,0 +1,42 @@
+"""Several questions that are asked under one charge, put together and explained before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from margrave.planning.questions.batch import Batch
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.language.wording import said
+from margrave.session.builders import budget_of
+from margrave.session.explanation import BatchExplanation
+
+if TYPE_CHECKING:
+    from margrave.publish.shared import BatchAnswer
+    from margrave.session.session import Session
+
+
+@dataclass(frozen=True)
+class BatchBuilder:
+    """Questions that were not asked yet."""
+
+    session: Session = field(repr=False)
+    data: DataSpec = field(repr=False)
+    nodes: tuple[Aggregate, ...] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return "\n".join(["questions together, asked with release(eps=…):", *(f"  {said(one)}" for one in self.nodes)])
+
+    def planned(self, eps: Any = None, rho: Any = None) -> Batch:
+        """The questions at a budget for all of them."""
+        return Batch.shared(self.data, self.nodes, budget_of(eps, rho))
+
+    def explain(self, eps: Any = None, *, rho: Any = None) -> BatchExplanation:
+        """Which are measured, which follow from others, and what to expect. Nothing is opened or charged."""
+        return BatchExplanation(self.planned(eps, rho), self.session.allowances())
+
+    def release(self, eps: Any = None, *, rho: Any = None) -> tuple[BatchAnswer, ...]:
+        """Ask all of them, and pay once; the answers in the order of the questions."""
+        found = self.session.answer_batch(self.planned(eps, rho))
+        return tuple(found[node] for node in self.nodes)
