@@ -1,7 +1,7 @@
 """How far answers are off, beside what was said before, and how often intervals hold: over random data.
 
-Each row is many answers, a few for each of many random data sets: exact sums are made up here, and noise is drawn as the
-engine draws it. `forecast` is the ratio of the error (root mean square) to the one that was forecast, `covered` how
+Each row is many answers, a few for each of many random data sets: exact sums are made up here, and noise is drawn as
+the engine draws it. `error / forecast` is the error (root mean square) over the one that was forecast, `covered` how
 often the interval of 95 % held the truth; both with a standard error, over data sets.
 Run with: python benchmarks/questions_error.py [data sets]
 """
@@ -122,7 +122,11 @@ def adaptive(budget: PureDP | ZCDP, chance: np.random.Generator, generator: Gene
 
 def _best(budget: PureDP | ZCDP, chance: np.random.Generator, generator: Generator, adaptive: bool) -> Errors:
     cube = chance.integers(0, 300, (3, 4))
-    truths = {"people count": [cube.sum()], "people by a count": cube.sum(axis=1), "people by b count": cube.sum(axis=0)}
+    truths = {
+        "people count": [cube.sum()],
+        "people by a count": cube.sum(axis=1),
+        "people by b count": cube.sum(axis=0),
+    }
     truths["people by a, b count"] = cube.reshape(-1)
     wanted = parsed("people by a count", SPEC)
     shares = [budget.with_amount(budget.amount * Fraction(number, 4)) for number in (1, 2, 3)]
