@@ -35,6 +35,7 @@ bench: $(VENV)/.ready-test
 bench-peers: .venv-peers/.ready
 	@.venv-peers/bin/python benchmarks/peers.py
 	@.venv-peers/bin/python benchmarks/peers_questions.py
+	@.venv-peers/bin/python benchmarks/peers_local.py
 
 .venv-peers/.ready: benchmarks/peers.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-peers
