@@ -47,6 +47,7 @@ PART ?= 1
 soak: $(VENV)/.ready-test
 	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/files
 
+# The page of commands and every picture; some minutes.
 docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py
 

@@ -88,3 +88,9 @@ def test_a_violation_is_said_and_has_its_exit_code(monkeypatch):
 def test_rejected(effort):
     with pytest.raises(UsageError):
         Effort(**effort)
+
+
+def test_a_file_that_is_no_ledger_is_not_called_a_damaged_one(tmp_path):
+    (tmp_path / "note.txt").write_text("a note")
+    with pytest.raises(UsageError, match=r"nothing that can be audited.*a ledger \(\.db"):
+        audit(str(tmp_path / "note.txt"), Effort())

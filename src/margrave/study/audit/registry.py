@@ -22,6 +22,9 @@ from margrave.study.audit.joins import audit_join
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.releases import audit_plan
 
+_LEDGERS = ("", ".db", ".ledger", ".sqlite", ".sqlite3")
+"""How files of ledgers end. Other files are no ledgers rather than damaged ones."""
+
 
 @dataclass(frozen=True)
 class Auditor:
@@ -38,7 +41,8 @@ def _is_folder_or_archive(what: str) -> bool:
 
 
 def _is_ledger(what: str) -> bool:
-    return what.startswith(("postgresql://", "postgres://")) or Path(what).is_file()
+    path = Path(what)
+    return what.startswith(("postgresql://", "postgres://")) or (path.is_file() and path.suffix.lower() in _LEDGERS)
 
 
 AUDITORS: tuple[Auditor, ...] = (
@@ -50,12 +54,12 @@ AUDITORS: tuple[Auditor, ...] = (
     ),
     Auditor(
         "spec",
-        "a spec, of whichever way of asking: its price, and made-up neighbours",
+        "a spec (.toml), of whichever way of asking: its price, and made-up neighbours",
         lambda what: what.lower().endswith(".toml"),
         lambda what, effort: _audit_spec(load_spec(Path(what)), effort),
     ),
-    Auditor("bundle", "a release: verified, and priced anew", _is_folder_or_archive, audit_bundle),
-    Auditor("ledger", "a ledger: verified, and no cap overdrawn", _is_ledger, audit_ledger),
+    Auditor("bundle", "a release (a folder or .zip): verified, and priced anew", _is_folder_or_archive, audit_bundle),
+    Auditor("ledger", "a ledger (.db, or a URL): verified, and no cap overdrawn", _is_ledger, audit_ledger),
 )
 """In the order in which they are asked whether something is theirs."""
 
@@ -86,7 +90,7 @@ def audit(what: str, effort: Effort) -> Audit:
         if kind.owns(what):
             return kind.run(what, effort)
     known = "; ".join(f"{kind.name}: {kind.words}" for kind in AUDITORS)
-    raise UsageError(f"{what!r} is nothing that can be audited. There are: {known}")
+    raise UsageError(f"{what!r} is nothing that can be audited, or is not there. There are: {known}")
 
 
 def seeded_bugs(effort: Effort) -> tuple[Caught, ...]:
