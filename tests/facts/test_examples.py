@@ -9,7 +9,8 @@ import pytest
 from margrave.algebra.domain import Attribute, Domain
 from margrave.algebra.query import Query
 from margrave.facts.facts import Facts
-from margrave.facts.moves.graver import graver_basis, is_primitive
+from margrave.facts.moves.graver import graver_basis
+from margrave.facts.moves.primitive import is_primitive
 from margrave.facts.price import query_sensitivity
 from margrave.facts.sensitivity import induced_sensitivity
 from tests.facts.oracle import fact_matrix, facts_of

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from margrave.facts.moves.external import external_basis, program
-from margrave.facts.moves.graver import OutOfTime, graver_basis, is_primitive, unique_up_to_sign
+from margrave.facts.moves.graver import OutOfTime, graver_basis, unique_up_to_sign
 from margrave.facts.moves.kernel import kernel_basis
+from margrave.facts.moves.primitive import is_primitive
 from tests.facts.oracle import fact_matrix, facts_of, neighbours_by_tables
 
 MODELS = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query, one_record, replaced_record
-from margrave.budget.neighbours import Neighbours as Neighbours
+from margrave.budget.neighbours import Neighbours
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
 from margrave.noise.family import Noise

@@ -22,6 +22,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 ClockIsRight = Annotated[
     bool, typer.Option("--clock-is-right", help="The clock is right, though unusually far ahead of the ledger.")
 ]
+RequestId = Annotated[
+    str | None, typer.Option(help="An id of your own: a retry with it is never charged twice.", show_default=False)
+]
+SigningKeyPath = Annotated[
+    Path | None, typer.Option(help="Sign the bundle with this key (see 'margrave key').", show_default=False)
+]
 
 
 def parts(text: str) -> tuple[str, ...]:
@@ -31,7 +37,7 @@ def parts(text: str) -> tuple[str, ...]:
 
 def amounts(text: str, option: str) -> tuple[Fraction, ...]:
     """Budgets written with commas, such as ``0.1,1,10``, as exact numbers; ``option`` names their place in errors."""
-    from margrave.budget.units import exact_number
+    from margrave.budget.numbers import exact_number
     from margrave.errors import UsageError
 
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, Seed, SpecPath, parts
+from margrave.cli.arguments import AsJson, ClockIsRight, DataPath, RequestId, Seed, SigningKeyPath, SpecPath, parts
 from margrave.cli.terminal import (
     Terminal,
     notice,
@@ -39,16 +39,12 @@ def release(
     dataset: Annotated[
         str | None, typer.Option(help="The registered data set, as name@version.", show_default=False)
     ] = None,
-    request: Annotated[
-        str | None, typer.Option(help="An id of your own: a retry with it is never charged twice.", show_default=False)
-    ] = None,
+    request: RequestId = None,
     clock_is_right: ClockIsRight = False,
     to: Annotated[
         Path | None, typer.Option("--out", help="Write a bundle: a new folder, or a new .zip file.", show_default=False)
     ] = None,
-    sign: Annotated[
-        Path | None, typer.Option(help="Sign the bundle with this key (see 'margrave key').", show_default=False)
-    ] = None,
+    sign: SigningKeyPath = None,
     to_print: Annotated[
         bool, typer.Option("--print", help="Only print the tables: spend the budget and keep nothing.")
     ] = False,

@@ -74,7 +74,7 @@ def _budget(text: str | None) -> Budget | None:
 
 def _delta(text: str | None) -> Fraction:
     """The δ that is set apart, if any is."""
-    from margrave.budget.units import exact_number
+    from margrave.budget.numbers import exact_number
 
     return Fraction(0) if text is None else exact_number(text)
 
@@ -282,7 +282,7 @@ def _shown_to(account: str, accounts: list[Any]) -> tuple[str, ...]:
 
 
 def _balance(limit: Any, spent: Any) -> dict[str, Any]:
-    from margrave.budget.units import exact_text
+    from margrave.budget.numbers import exact_text
     from margrave.ledger.amounts import budget_json
     from margrave.ledger.rules.limits import Filter, kept
 
@@ -296,7 +296,7 @@ def _balance(limit: Any, spent: Any) -> dict[str, Any]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
-    from margrave.budget.units import exact_number
+    from margrave.budget.numbers import exact_number
     from margrave.ledger.words import brief
 
     amounts = {"": row["left"]} if "left_rho" not in row else {"ε = ": row["left"], "ρ = ": row["left_rho"]}

@@ -60,7 +60,8 @@ def plan(
 
 def _sweep(plans: Iterable[Plan], as_json: bool) -> None:
     from margrave.algebra.words import number
-    from margrave.budget.units import amount, exact_text
+    from margrave.budget.numbers import exact_text
+    from margrave.budget.units import amount
 
     rows: list[dict[str, Any]] = []
     unit = "ε"

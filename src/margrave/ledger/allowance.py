@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from margrave.budget.units import Budget, readable
+from margrave.budget.numbers import readable
+from margrave.budget.units import Budget
 from margrave.ledger.records import Grants
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_dataset, need_pool, payers

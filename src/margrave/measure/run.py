@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
             progress=progress,
         )
     )
-    totals = [int(counts.sum()) for counts in tables.values()]
-    if max(totals) > COUNTED_RECORDS:
-        raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
-    if max(totals) == 0:
-        raise DataError("the data has no records: there is nothing to release")
-    warn_of_swallowed(plan.spec.codebook, tables)
+    _check_counts(plan.spec, tables)
 
     def exact(margin: Margin) -> NDArray[np.int64]:
         return plan.encoding.counts(margin, tables[sources[margin]])
@@ -96,6 +91,16 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
     else:
         known, cells = given_facts(plan)
     return Measured(ordered, known, generator.private, cells)
+
+
+def _check_counts(spec: Spec, tables: Mapping[Margin, NDArray[np.int64]]) -> None:
+    """What is wrong with all records together."""
+    records = max(int(counts.sum()) for counts in tables.values())
+    if records > COUNTED_RECORDS:
+        raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
+    if not records:
+        raise DataError("the data has no records: there is nothing to release")
+    warn_of_swallowed(spec.codebook, tables)
 
 
 def available_memory() -> int | None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.algebra.query import Query
 from margrave.budget.events import Disclosure, Measurement
-from margrave.budget.units import Budget, exact_number, exact_text
+from margrave.budget.numbers import exact_number, exact_text
+from margrave.budget.units import Budget
 from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from margrave.crossing import Answer, Measured
-from margrave.errors import BundleError, UsageError
-from margrave.files.content import Content, reader_of
+from margrave.errors import UsageError
+from margrave.files.content import Content
 from margrave.planning.questions.tables import TablesQuestion
-from margrave.publish.answers import AnswerTable, answers_in
+from margrave.publish.charging import Pack
 from margrave.publish.release import Release
-from margrave.publish.ways.release import TablesPack
+from margrave.publish.ways.registry import bundle_way
 
 
 def measured_tables(question: TablesQuestion, numbers: Sequence[int]) -> Measured:
@@ -29,22 +29,10 @@ def measured_tables(question: TablesQuestion, numbers: Sequence[int]) -> Measure
     return Measured(tuple(answers), {}, True)
 
 
-def everything_in(content: Content) -> tuple[AnswerTable | Release, ...]:
-    """The answers in what a ledger has stored: to questions, to a batch of them, or tables; none of anything else."""
-    with reader_of(content) as file:
-        head = file.read(2)
-    if head != b"PK":
-        return answers_in(content)
-    try:
-        return (TablesPack().read(content),)
-    except BundleError:
-        return ()
-
-
 class AskedTablesPack:
     """How a ledger keeps tables that were asked for: as it keeps a release of the same plan."""
 
-    _pack = TablesPack()
+    _pack: Pack[Any, Measured, Release] = bundle_way("release").pack
 
     def check(self, asked: TablesQuestion) -> None:
         self._pack.check(asked.plan)

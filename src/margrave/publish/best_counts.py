@@ -85,7 +85,7 @@ class BestTables:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CountEvidence:
     """All noisy tables of the same rows: each a measurement over ``kinds``, columns by their names in order.
 
     ``tables``: the keys by which they were counted. ``answers``: how many answers they are from.
@@ -97,10 +97,10 @@ class Evidence:
     tables: frozenset[Margin]
     answers: int
 
-    def joined(self, other: Evidence) -> Evidence:
+    def joined(self, other: CountEvidence) -> CountEvidence:
         kinds = dict(sorted({**self.kinds, **other.kinds}.items()))
         both = (*self.noisy, *other.noisy)
-        return Evidence(self.rows, kinds, both, self.tables | other.tables, self.answers + other.answers)
+        return CountEvidence(self.rows, kinds, both, self.tables | other.tables, self.answers + other.answers)
 
     @cached_property
     def fit(self) -> Fit:
@@ -133,7 +133,7 @@ def best_counts(data: DataSpec, wanted: Aggregate, answers: Sequence[AnswerTable
     problem = cube_problem(wanted, sought, data)
     if problem is not None:
         raise UsageError(f"answers cannot be combined: {problem}")
-    nothing = Evidence(wanted.rows, {}, (), frozenset(), 0)
+    nothing = CountEvidence(wanted.rows, {}, (), frozenset(), 0)
     return evidence_of(data, answers).get(wanted.rows, nothing).counts(wanted, sought)
 
 
@@ -147,9 +147,9 @@ def best_tables(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> Bes
     return BestTables(tuple(found))
 
 
-def evidence_of(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> dict[Relation, Evidence]:
+def evidence_of(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> dict[Relation, CountEvidence]:
     """What answers say of counts, by the rows that they count."""
-    found: dict[Relation, Evidence] = {}
+    found: dict[Relation, CountEvidence] = {}
     for one in answers:
         told = _of_release(one, data) if isinstance(one, Release) else _of_count(one, data)
         if told is not None:
@@ -157,7 +157,7 @@ def evidence_of(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> dic
     return found
 
 
-def _of_count(answer: AnswerTable, data: DataSpec) -> Evidence | None:
+def _of_count(answer: AnswerTable, data: DataSpec) -> CountEvidence | None:
     question = answer.question
     node, mechanism = question.aggregate, question.mechanism
     if not isinstance(node, Count) or not isinstance(mechanism, Noisy) or question.data != data:
@@ -170,10 +170,10 @@ def _of_count(answer: AnswerTable, data: DataSpec) -> Evidence | None:
     noisy = _ordered(Query(tuple(axis.name for axis in varying)), table, Measurement(Query(()), mechanism.noise))
     names = tuple(sorted(axis.name for axis in axes))
     kinds = {axis.name: axis.kind for axis in sorted(axes, key=lambda axis: axis.name)}
-    return Evidence(node.rows, kinds, (noisy,), frozenset({names}), 1)
+    return CountEvidence(node.rows, kinds, (noisy,), frozenset({names}), 1)
 
 
-def _of_release(release: Release, data: DataSpec) -> Evidence | None:
+def _of_release(release: Release, data: DataSpec) -> CountEvidence | None:
     """The measurements of tables that were asked for; their title is the question."""
     try:
         node = parsed(release.plan.title, data)
@@ -184,7 +184,7 @@ def _of_release(release: Release, data: DataSpec) -> Evidence | None:
     kinds = {column.name: column.kind for column in rows_of(node.rows, data).columns if column.name in node.names}
     noisy = tuple(_ordered(one.measurement.query, one.outputs, one.measurement) for one in release.measured.answers)
     tables = frozenset(tuple(sorted(table.names)) for table in node.tables)
-    return Evidence(complete_rows(node, data), dict(sorted(kinds.items())), noisy, tables, 1)
+    return CountEvidence(complete_rows(node, data), dict(sorted(kinds.items())), noisy, tables, 1)
 
 
 def _ordered(query: Query, table: NDArray[Any], like: Measurement) -> Answer:

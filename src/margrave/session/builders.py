@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from margrave.budget.units import ZCDP, PureDP, exact_number
+from margrave.budget.numbers import exact_number
+from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.data_spec import DataSpec
@@ -16,10 +17,9 @@ from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.expressions import Column, Numeral
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.least import least_budget
+from margrave.planning.questions.least import least_budget, least_tables
 from margrave.planning.questions.mechanisms import Price
 from margrave.planning.questions.rows import rows_of
-from margrave.planning.questions.tables import least_tables
 from margrave.session.explanation import Explanation
 from margrave.session.expressions import (
     ConditionExpression,

@@ -27,12 +27,12 @@ from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
 from margrave.publish.answers import AnswerTable
-from margrave.publish.asked_tables import everything_in
 from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
 from margrave.publish.release import Release
 from margrave.publish.shared import BatchAnswer, batch_answers
 from margrave.session.batches import BatchBuilder
 from margrave.session.builders import QuestionBuilder, RowsBuilder
+from margrave.session.stored import everything_in
 
 _LAST = 5
 

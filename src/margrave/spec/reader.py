@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-from margrave.budget.units import exact_number
+from margrave.budget.numbers import exact_number
 from margrave.errors import Problem, UsageError, suggest
 from margrave.files.untrusted import MOST_PROBLEMS, MOST_TEXT, MOST_WORDS
 from margrave.spec.texts import text_problem

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Edge
 from margrave.spec.workload import Pattern, PublicFact, Wanted
 

@@ -45,7 +45,7 @@ def attacks() -> None:
 def _run(
     name: str, epsilon: str, runs: int, seed: str, to: Path | None, as_json: bool, subject: Subject | None
 ) -> None:
-    from margrave.budget.units import exact_number
+    from margrave.budget.numbers import exact_number
     from margrave.errors import RefusedError
     from margrave.files.writing import check_target
     from margrave.study.attacks.figures import plot
@@ -211,7 +211,7 @@ def averaging(
     as_json: AsJson = False,
 ) -> None:
     """Average counts whose sums are public. Opens no data: the counts are invented."""
-    from margrave.budget.units import exact_number
+    from margrave.budget.numbers import exact_number
     from margrave.errors import RefusedError, UsageError
     from margrave.files.writing import check_target
     from margrave.study.attacks.averaging import averaging, plot

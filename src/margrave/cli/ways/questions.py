@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from margrave.cli.terminal import print_json, progress, say
 from margrave.errors import UsageError
 
 if TYPE_CHECKING:
+    from margrave.publish.answers import AnswerTable
     from margrave.publish.release import Release
 
 data = typer.Typer(name="data", help="Open data sets for questions.", no_args_is_help=True, rich_markup_mode=None)
@@ -66,31 +68,43 @@ def ask(
 
     With --explain or --within it is not asked: what it would cost and be worth is said.
     """
-    from margrave.publish.answers import answer_json
     from margrave.publish.release import Release
     from margrave.session.session import Session
 
-    if out is not None and (explain or within is not None):
-        raise UsageError("nothing is asked with --explain or --within, so there is no release for --out")
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already: name a new folder")
-
+    if out is not None:
+        _check_out(out, asks=not explain and within is None)
     with Session.open(ledger, account, dataset) as session:
         asked = session.sql(question) if sql else session.ask(question)
         if explain or within is not None:
             told = asked.explain(eps, rho=rho, within=within, confidence=confidence, rows=rows)
-            if as_json:
-                print_json(told.to_json())
-            else:
-                _say_lines(repr(told))
+            _say(told, told.to_json, as_json)
             return
         answer = asked.release(eps, rho=rho)
     if isinstance(answer, Release):
         _show_release(answer, out, as_json)
-    elif as_json:
-        print_json({**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left})
     else:
-        _say_lines(repr(answer))
+        _say(answer, lambda: _answer_json(answer), as_json)
+
+
+def _answer_json(answer: AnswerTable) -> dict[str, object]:
+    from margrave.publish.answers import answer_json
+
+    return {**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left}
+
+
+def _check_out(out: Path, asks: bool) -> None:
+    if not asks:
+        raise UsageError("nothing is asked with --explain or --within, so there is no release for --out")
+    if out.exists():
+        raise UsageError(f"{out} exists already: name a new folder")
+
+
+def _say(told: object, value: Callable[[], object], as_json: bool) -> None:
+    """For people, or for programs."""
+    if as_json:
+        print_json(value())
+    else:
+        _say_lines(repr(told))
 
 
 def _show_release(release: Release, out: Path | None, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from margrave.algebra.arrays import Integers
-from margrave.facts.moves.graver import is_primitive
+from margrave.facts.moves.primitive import is_primitive
 
 VERSION = 1
 """Of the file format and of the algorithm: raised whenever either changes."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Integers
 from margrave.facts.moves.kernel import kernel_basis, unit_pivots
+from margrave.facts.moves.primitive import is_primitive
 
 _BLOCK = 1 << 22
 """Pairs compared at once."""
@@ -47,18 +48,6 @@ def graver_basis(matrix: Integers, deadline: float) -> Integers:
     extended = np.concatenate([np.eye(rank, dtype=np.int64), basis], axis=1)
     found = _Lift(extended, list(range(rank)), deadline).complete()[:, rank:]
     return np.array([move for move in found if is_primitive(move, found)], dtype=np.int64).reshape(-1, columns)
-
-
-def is_primitive(move: Integers, others: Integers) -> bool:
-    """Whether no other of the moves (nor its negative) is a part of the move."""
-    parts = _is_part(others, move) | _is_part(-others, move)
-    distance = np.minimum(np.abs(others - move).sum(axis=1), np.abs(others + move).sum(axis=1))
-    return not bool((parts & (distance > 0) & (np.abs(others).sum(axis=1) > 0)).any())
-
-
-def _is_part(parts: Integers, move: Integers) -> NDArray[np.bool_]:
-    inside = (parts * move >= 0) & (np.abs(parts) <= np.abs(move))
-    return np.asarray(inside.all(axis=1), dtype=np.bool_)
 
 
 class _Lift:

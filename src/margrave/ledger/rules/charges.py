@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from margrave.budget.units import Budget, readable
+from margrave.budget.numbers import readable
+from margrave.budget.units import Budget
 from margrave.errors import RefusedError
 from margrave.ledger.amounts import read_budget
 from margrave.ledger.journal import Entry

@@ -9,7 +9,8 @@ from functools import lru_cache
 from math import isqrt
 
 from margrave.budget.accountant import epsilon_of, rho_within, rounded_down
-from margrave.budget.units import ApproxDP, Budget, Spent, budget_from_dict, exact_number, exact_text, readable
+from margrave.budget.numbers import exact_number, exact_text, readable
+from margrave.budget.units import ApproxDP, Budget, Spent, budget_from_dict
 from margrave.errors import RefusedError, UsageError
 
 _ROUNDING = 1 + Fraction(1, 10**9)

@@ -16,7 +16,6 @@ from margrave.measure.questions.store import STORE, stored_spec
 from margrave.noise import Generator, sample_many
 from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Choose, Quantiles
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
 from margrave.planning.questions.question import PricedQuestion
@@ -72,7 +71,7 @@ class Engine:
         return found.reshape(sought.cells, sought.grid_size, parts)
 
 
-def noisy_answer(engine: Engine, question: Question, generator: Generator) -> list[int]:
+def noisy_answer(engine: Engine, question: PricedQuestion | TablesQuestion, generator: Generator) -> list[int]:
     """The noisy whole numbers that answer a question: all that ever leaves."""
     if question.data != engine.spec:
         raise UsageError("the question is about another data set than the store")

@@ -21,7 +21,7 @@ from margrave.measure.sources.registry import SourceKind, is_url, register
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Worksheet:
     """One sheet, whose first row that is not blank has the names of the columns. A workbook is held in memory."""
 
     columns: tuple[str, ...]
@@ -45,7 +45,7 @@ def is_spreadsheet(data: Any) -> bool:
     return Path(str(data).partition("?")[0]).suffix.lower() in SPREADSHEETS
 
 
-def open_spreadsheet(data: str | Path, base: Path) -> Sheet:
+def open_spreadsheet(data: str | Path, base: Path) -> Worksheet:
     """The sheet that is named, or the only one that holds anything."""
     name, _, query = str(data).partition("?")
     path = base / name
@@ -65,7 +65,7 @@ def open_spreadsheet(data: str | Path, base: Path) -> Sheet:
         raise UsageError(f"{path} has several sheets ({names}): name one, as in {path.name}?sheet={next(iter(held))}")
     ((header, *rows),) = held.values()
     width = max((place for place, cell in enumerate(header, 1) if cell not in ("", None)), default=0)
-    return Sheet(tuple(str(cell).strip() for cell in header[:width]), rows)
+    return Worksheet(tuple(str(cell).strip() for cell in header[:width]), rows)
 
 
 def _wanted(names: Sequence[str], query: str, path: Path) -> list[str]:

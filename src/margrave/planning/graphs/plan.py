@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from margrave.algebra.words import number
-from margrave.budget.units import ZCDP, PureDP, exact_text
+from margrave.budget.numbers import exact_text
+from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
 from margrave.ledger.values import Notion

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from margrave.budget.units import budget_from_dict, exact_number, exact_text
+from margrave.budget.numbers import exact_number, exact_text
+from margrave.budget.units import budget_from_dict
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.planning.graphs.degrees import KnownDegrees

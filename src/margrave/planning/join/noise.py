@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from margrave.budget.events import Neighbours
+from margrave.budget.neighbours import Neighbours
 from margrave.budget.units import ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.noise import DiscreteLaplace, TruncatedLaplace, TwofoldLaplace

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from margrave.algebra.domain import Margin
-from margrave.budget.events import Neighbours
+from margrave.budget.neighbours import Neighbours
 from margrave.errors import UsageError
 from margrave.planning.join.ids import ISO
 

@@ -11,7 +11,8 @@ from hashlib import sha256
 from math import prod
 from pathlib import Path
 
-from margrave.budget.units import ApproxDP, exact_text
+from margrave.budget.numbers import exact_text
+from margrave.budget.units import ApproxDP
 from margrave.errors import SpecError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.planning.join.ids import IdPart

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Plain
-from margrave.budget.units import Budget, exact_text
+from margrave.budget.numbers import exact_text
+from margrave.budget.units import Budget
 from margrave.errors import Problem, SpecError, UsageError
 from margrave.planning.defaults import DELTA
 from margrave.spec.document import parse_text, spec_text, with_lines

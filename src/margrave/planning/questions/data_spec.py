@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.errors import SpecError, UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.questions.kinds import Days, Kind, Numbers, Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from margrave.budget.units import ZCDP, PureDP, budget_from_dict
+from margrave.budget.units import budget_from_dict
 from margrave.errors import UsageError
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
@@ -28,8 +28,8 @@ def read_asked(value: Mapping[str, Any]) -> Question:
     """The question that its `asked_json` wrote."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise UsageError("the question was written by another version of Margrave")
-    budget = budget_from_dict(value["budget"])
-    if not isinstance(budget, PureDP | ZCDP):
+    budget = budget_from_dict(value["budget"]).without_delta()
+    if budget is None:
         raise UsageError("a question is asked at a pure ε, or at a ρ")
     data, aggregate = DataSpec.load(value["data"]), read_as(value["asked"], Aggregate)
     if isinstance(aggregate, Tables):

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.errors import RefusedError, UsageError
 
 EPOCH = date(1970, 1, 1)

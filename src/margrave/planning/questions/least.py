@@ -9,9 +9,11 @@ from margrave.errors import RefusedError, UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.expectation import expected
-from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.mechanisms import Price, mechanism_of
 from margrave.planning.questions.sought import Sought, sought_of
+from margrave.planning.questions.tables import TablesQuestion, tables_spec
+from margrave.planning.target import Target, plan_for
 
 _LEAST, _MOST = Fraction(1, 10**6), Fraction(10**3)
 _DIGITS = 1_000
@@ -49,6 +51,14 @@ def least_budget(
             break
         low, high = (low, middle) if enough(middle) else (middle, high)
     return unit(high)
+
+
+def least_tables(data: DataSpec, aggregate: Tables, within: float, confidence: float) -> TablesQuestion:
+    """The tables at the least ε with which every cell is as near as is wanted."""
+    plan = plan_for(tables_spec(data, aggregate, PureDP(Fraction(1))), Target(within, confidence))
+    budget = plan.spec.budget
+    assert isinstance(budget, PureDP)
+    return TablesQuestion.planned(data, aggregate, budget)
 
 
 def _worst(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from margrave.budget.events import price
-from margrave.budget.units import ZCDP, PureDP, exact_text
+from margrave.budget.numbers import exact_text
+from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate

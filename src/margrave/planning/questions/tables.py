@@ -14,7 +14,7 @@ from typing import Any
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.encoding import ENCODINGS
-from margrave.budget.units import ZCDP, Budget, PureDP, amount
+from margrave.budget.units import Budget, amount
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
@@ -36,7 +36,6 @@ from margrave.planning.questions.missing import is_never_missing
 from margrave.planning.questions.rows import rows_of
 from margrave.planning.questions.sought import MOST_GROUPS, Sought, sought_of
 from margrave.planning.questions.work import Work, work_of
-from margrave.planning.target import Target, plan_for
 from margrave.planning.written import digest_of, measurement_from_json
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
@@ -57,7 +56,7 @@ class TablesQuestion:
     plan: Plan
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, PureDP | ZCDP):
+        if self.budget.delta:
             raise UsageError("a question is asked at a pure ε, or at a ρ")
         check_form_size(self.aggregate)
         if self.plan.spec != tables_spec(self.data, self.aggregate, self.budget) or self.plan.exact:
@@ -197,14 +196,6 @@ def read_tables(value: Mapping[str, Any], data: DataSpec, aggregate: Tables, bud
     encoding = ENCODINGS[value["encoding"]](spec.domain)
     plan = Plan(spec, value["strategy"], measurements, protection_of(spec, encoding), (), encoding)
     return TablesQuestion(data, aggregate, budget, plan)
-
-
-def least_tables(data: DataSpec, aggregate: Tables, within: float, confidence: float) -> TablesQuestion:
-    """The tables at the least ε with which every cell is as near as is wanted."""
-    plan = plan_for(tables_spec(data, aggregate, PureDP(Fraction(1))), Target(within, confidence))
-    budget = plan.spec.budget
-    assert isinstance(budget, PureDP)
-    return TablesQuestion.planned(data, aggregate, budget)
 
 
 def tables_spec(data: DataSpec, aggregate: Tables, budget: Price) -> Spec:

@@ -19,7 +19,7 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.lattice import subsets
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.records.layout import Tables
+from margrave.reconstruct.records.layout import TableCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Energy:
     ``variances`` σ²_S and ``freedoms`` ∏(k_j − 1) for each table.
     """
 
-    tables: Tables
+    tables: TableCells
     curves: Floats
     pulls: Floats
     targets: Floats
@@ -50,7 +50,7 @@ class Energy:
         return self.tables.squares(counts - self.targets)
 
 
-def energy(estimates: Estimates, tables: Tables) -> Energy:
+def energy(estimates: Estimates, tables: TableCells) -> Energy:
     """The misfit of records to the estimates of the residuals of all given tables."""
     domain = estimates.domain
     variances = np.array([estimates.variances[margin] for margin in tables.margins])

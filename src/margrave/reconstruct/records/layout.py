@@ -44,7 +44,7 @@ class LoopTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class TableCells:
     """The margins that records are fitted to, none of them (), and the place of each in the flat arrays.
 
     ``groups``: runs of tables of one shape, as the first cell, the number of tables, and the shape.
@@ -88,7 +88,7 @@ class Tables:
         return self.sums(self.centred(numbers) ** 2)
 
 
-def tables(found: Variables, margins: Sequence[Margin]) -> Tables:
+def tables(found: Variables, margins: Sequence[Margin]) -> TableCells:
     """Lay out the tables of the given margins."""
     domain = found.domain
     ordered = tuple(sorted(margins, key=lambda margin: (len(margin), domain.shape(margin))))
@@ -99,7 +99,7 @@ def tables(found: Variables, margins: Sequence[Margin]) -> Tables:
     for shape, alike in groupby(range(len(ordered)), key=shapes.__getitem__):
         first, *rest = alike
         groups.append((int(offsets[first]), 1 + len(rest), shape))
-    return Tables(ordered, offsets, cells, tuple(groups), _layout(found, ordered, offsets))
+    return TableCells(ordered, offsets, cells, tuple(groups), _layout(found, ordered, offsets))
 
 
 class _Steps:

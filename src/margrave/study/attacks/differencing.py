@@ -22,7 +22,7 @@ from margrave.ledger import DataSetName, Ledger, Notion, Request
 from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import guessed
-from margrave.study.attacks.reconstruction.counts import laplace
+from margrave.study.attacks.draws import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, uniform
 from margrave.study.attacks.terms import Terms

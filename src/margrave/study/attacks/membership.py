@@ -15,7 +15,7 @@ from margrave.budget.units import PureDP
 from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import advantage, power
-from margrave.study.attacks.reconstruction.counts import laplace
+from margrave.study.attacks.draws import laplace
 from margrave.study.attacks.result import THREE, Attack, Line, Panel, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, uniform
 from margrave.study.attacks.terms import Terms

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from margrave.errors import UsageError
-from margrave.study.attacks.subjects import Subject
+
+if TYPE_CHECKING:
+    from margrave.study.attacks.subjects import Subject
 
 
 @dataclass(frozen=True)

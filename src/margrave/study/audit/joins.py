@@ -40,12 +40,12 @@ def audit_join(plan: JoinPlan, effort: Effort) -> Audit:
     """What the public and the other owner see of one person: by exact probabilities, then in sessions."""
     remarks = ["All are supposed to keep to the protocol, and reading ids is not audited: people are made up."]
     findings = list(_exact(plan))
-    seconds = Stage.of(plan, 1).plan.seconds
+    seconds = JoinStage.of(plan, 1).plan.seconds
     sessions = min(effort.releases // 2, int(_SECONDS / (seconds * (len(plan.spec.owners) + 1))))
     if sessions < _FEWEST:
         remarks.append(f"No sessions were sampled: each takes about {seconds:.2g} s, and many are needed.")
     else:
-        findings += _sampled(Stage.of(plan, sessions), sessions, effort)
+        findings += _sampled(JoinStage.of(plan, sessions), sessions, effort)
     return Audit("a join", effort.confidence, tuple(findings), tuple(remarks))
 
 
@@ -101,7 +101,7 @@ def _over(p: Floats, q: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class JoinStage:
     """The noise of a join with few categories: one of each owner, or two where her people are replaced.
 
     What one person moves, and what hides it, is the same however many there are. ``keys``: of every owner, and then of
@@ -113,7 +113,7 @@ class Stage:
     leaving: tuple[int, ...]
 
     @classmethod
-    def of(cls, plan: JoinPlan, sessions: int) -> Stage:
+    def of(cls, plan: JoinPlan, sessions: int) -> JoinStage:
         """For so many sessions."""
         leaving = tuple(together(plan.cost_of(one), sessions) for one in plan.spec.owners)
         keys = tuple(SigningKey.new() for _ in (*plan.spec.owners, plan.spec.helper))
@@ -152,14 +152,14 @@ class Stage:
         """How many people of an owner are in each category."""
         return np.bincount(self.members(place, changed).categories, minlength=self.plan.spec.shape[place])
 
-    def session(self, changed: int | None, generator: Generator) -> Seen:
+    def session(self, changed: int | None, generator: Generator) -> SeenByOthers:
         """One session, from people to noisy counts."""
         name = generator.octets(32).tobytes().hex()
         if isinstance(self.plan.noise, PairNoise):
             return self._paired(changed, name, generator)
         return self._helped(changed, name, generator)
 
-    def _paired(self, changed: int | None, name: str, generator: Generator) -> Seen:
+    def _paired(self, changed: int | None, name: str, generator: Generator) -> SeenByOthers:
         spec = self.plan.spec
         first, second = (self.plan.of(owner.name, name) for owner in spec.owners)
         own, other = pair.draw(first, generator), pair.draw(second, generator)
@@ -172,19 +172,19 @@ class Stage:
         counts = pair.matched(first, heard, answered, own)
         noises = tuple(np.array(drawn.noise, dtype=np.int64) for drawn in (own, other))
         sizes = tuple(np.array(message.counts[0], dtype=np.int64) for message in (heard, answered))
-        return Seen(counts, noises, sizes)
+        return SeenByOthers(counts, noises, sizes)
 
-    def _helped(self, changed: int | None, name: str, generator: Generator) -> Seen:
+    def _helped(self, changed: int | None, name: str, generator: Generator) -> SeenByOthers:
         spec, shared = self.plan.spec, generator.octets(32).tobytes()
         heard = []
         for place, owner in enumerate(spec.owners):
             made = helped.submission_message(self.plan.of(owner.name, name), self.members(place, changed), shared, "")
             heard.append(parse(made.signed(self.keys[place]), spec, "submission"))
-        return Seen(helped.counted(replace(self.plan, session=name), heard, self.keys[-1], generator))
+        return SeenByOthers(helped.counted(replace(self.plan, session=name), heard, self.keys[-1], generator))
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenByOthers:
     """A session: the published counts, and with two owners the noise of each and the sizes of the batches of each."""
 
     counts: Integers
@@ -192,7 +192,7 @@ class Seen:
     sizes: tuple[Integers, ...] = ()
 
 
-def _sampled(stage: Stage, sessions: int, effort: Effort) -> Iterator[Finding]:
+def _sampled(stage: JoinStage, sessions: int, effort: Effort) -> Iterator[Finding]:
     """Sessions in which an owner's people are there, against sessions in which they are not."""
     owners = stage.plan.spec.owners
     generator = Generator.seeded(f"{effort.seed} sessions")
@@ -212,15 +212,15 @@ def _sampled(stage: Stage, sessions: int, effort: Effort) -> Iterator[Finding]:
             yield Finding(f"{owner.name}, {name}, in sessions", "sampled", float(amount(cost)), shown, 2 * sessions)
 
 
-Score = Callable[[Stage, int, Seen], float]
+Score = Callable[[JoinStage, int, SeenByOthers], float]
 
 
-def public_score(stage: Stage, place: int, seen: Seen) -> float:
+def public_score(stage: JoinStage, place: int, seen: SeenByOthers) -> float:
     """What the published counts say for an owner's people being there: the log-likelihood ratio."""
     return _ratio(stage.plan.noise.published, seen.counts, stage.counts(None), stage.counts(place))
 
 
-def owner_score(stage: Stage, place: int, seen: Seen) -> float:
+def owner_score(stage: JoinStage, place: int, seen: SeenByOthers) -> float:
     """The same of all that the other owner sees: the counts without the own noise, and the sizes of batches."""
     noise = stage.plan.noise
     assert isinstance(noise, PairNoise)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.noise import Generator
 from margrave.planning.questions.data_spec import ColumnSpec, DataSpec, TableSpec
 from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of

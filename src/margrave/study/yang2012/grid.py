@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 
 SUBJECTS = {
     "fungus": "Fungus",

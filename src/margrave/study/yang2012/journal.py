@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.errors import MargraveError, UsageError
 from margrave.study.yang2012.grid import Task, tasks
 

@@ -10,7 +10,7 @@ from margrave import pipeline
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
-from margrave.budget.units import exact_number
+from margrave.budget.numbers import exact_number
 from margrave.models.loglinear import fit
 from margrave.planning.plan import Plan
 from margrave.publish.released import Released

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.errors import UsageError
 from margrave.study.yang2012.grid import CONTENDERS, OFTEN, RIVALS, TABLES, Task
 from margrave.study.yang2012.journal import Rows, Settings
@@ -47,7 +47,7 @@ CRITERIA: dict[str, Callable[[Studied, Mapping[str, Floats]], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
-class Spread:
+class RunSpread:
     """A mean over runs and the standard deviation of one run."""
 
     mean: float
@@ -88,9 +88,9 @@ class Summary:
         """Every measured number of every run, by name."""
         return self._runs[table, contender, exact_text(epsilon)]
 
-    def spread(self, measure: str, table: str, contender: str, epsilon: Fraction) -> Spread:
+    def spread(self, measure: str, table: str, contender: str, epsilon: Fraction) -> RunSpread:
         values = MEASURES[measure](subject(table), self.runs(table, contender, epsilon))
-        return Spread(float(values.mean()), float(values.std(ddof=1)), len(values))
+        return RunSpread(float(values.mean()), float(values.std(ddof=1)), len(values))
 
     def ratio(self, table: str, other: str, epsilon: Fraction) -> float:
         """Margrave's mean maximal L1 error over another contender's: below 1 Margrave is better."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar
 
-from margrave.budget.units import exact_number
+from margrave.budget.numbers import exact_number
 from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_TEXT
 from margrave.planning.questions.language.form import LanguageNode

@@ -12,7 +12,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.errors import RefusedError, UsageError, suggest
 from margrave.files.untrusted import MOST_TEXT
 

@@ -11,7 +11,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from margrave.budget.units import exact_number
+from margrave.budget.numbers import exact_number
 from margrave.errors import UsageError, suggest
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
-from margrave.budget.units import exact_number
+from margrave.budget.numbers import exact_number
 from margrave.errors import UsageError
 from margrave.planning.questions.data_spec import DataSpec, word_problem
 from margrave.planning.questions.kinds import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from margrave.budget.units import exact_text
+from margrave.budget.numbers import exact_text
 from margrave.planning.questions.language.aggregates import (
     Aggregate,
     Average,

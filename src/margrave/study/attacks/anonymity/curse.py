@@ -18,7 +18,7 @@ from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import epsilon_for, guessed
 from margrave.study.attacks.anonymity.mondrian import mondrian, spread_evenly
-from margrave.study.attacks.reconstruction.counts import laplace
+from margrave.study.attacks.draws import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of, drawn
 from margrave.study.attacks.terms import Terms

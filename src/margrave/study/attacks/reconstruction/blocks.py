@@ -24,7 +24,7 @@ from margrave.errors import RefusedError
 from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import advantage, guessed
-from margrave.study.attacks.reconstruction.counts import laplace
+from margrave.study.attacks.draws import laplace
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, bundled, shuffled
 from margrave.study.attacks.terms import Terms

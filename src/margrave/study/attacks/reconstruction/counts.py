@@ -19,9 +19,10 @@ from scipy.sparse import csr_array, hstack, identity
 
 from margrave.algebra.arrays import Flags, Floats
 from margrave.budget.units import PureDP
-from margrave.noise import DiscreteLaplace, Generator
+from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import guessed
+from margrave.study.attacks.draws import gaussian_like, laplace
 from margrave.study.attacks.result import Attack, Line, Panel, Row, Style, percent, rows_panel
 from margrave.study.attacks.terms import Terms
 
@@ -80,15 +81,6 @@ def told(guess: Flags, secret: Bits) -> Floats:
     """The share of bits that are right, for each attempt."""
     right = guess == (secret > 0.5)[:, None] if guess.ndim == 2 else (guess == (secret > 0.5))[:, None]
     return np.asarray(right.mean(axis=0))
-
-
-def laplace(scale: Fraction, size: int, generator: Generator) -> Floats:
-    return DiscreteLaplace.at_least(scale).sample(size, generator).astype(np.float64)
-
-
-def gaussian_like(deviation: float, size: int, generator: Generator) -> Floats:
-    """Discrete Laplace noise of this standard deviation, about."""
-    return laplace(Fraction(deviation / sqrt(2)).limit_denominator(1000), size, generator)
 
 
 def reconstruction(terms: Terms) -> Attack:

@@ -17,7 +17,8 @@ from margrave.algebra.arrays import Floats
 from margrave.budget.units import PureDP
 from margrave.noise import Generator
 from margrave.planning.promise.advantage import guessed
-from margrave.study.attacks.reconstruction.counts import Groups, by_least_squares, gaussian_like, random_groups, told
+from margrave.study.attacks.draws import gaussian_like
+from margrave.study.attacks.reconstruction.counts import Groups, by_least_squares, random_groups, told
 from margrave.study.attacks.result import Attack, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, domain_of
 from margrave.study.attacks.terms import Terms
