@@ -27,6 +27,7 @@ PUBLIC = [
     "plan",
     "plan_for",
     "plan_graph",
+    "public",
     "release",
     "release_graph",
     "sweep",

@@ -32,6 +32,7 @@ __all__ = [
     "plan",
     "plan_for",
     "plan_graph",
+    "public",
     "release",
     "release_graph",
     "sweep",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from margrave.publish.release import Release
     from margrave.publish.verification.signature import SigningKey
     from margrave.session.expressions import col, when
+    from margrave.session.public import public
     from margrave.session.session import Session
     from margrave.spec.spec import Spec
 
@@ -126,6 +128,12 @@ def _expressions() -> Any:
     return found
 
 
+def _public() -> Any:
+    import margrave.session.public as found
+
+    return found
+
+
 def _whole() -> Any:
     import margrave.errors
     import margrave.examples
@@ -155,6 +163,7 @@ _HOMES = {
     "Session": _session,
     "col": _expressions,
     "when": _expressions,
+    "public": _public,
     "errors": _whole,
     "examples": _whole,
 }

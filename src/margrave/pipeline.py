@@ -9,7 +9,7 @@ A spec and a plan are public and open no data. `release` checks, then enters the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -43,10 +43,11 @@ from margrave.planning.plan import Plan
 from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
+from margrave.planning.questions.partition import PricedPartition
 from margrave.planning.questions.tables import TablesQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
-from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack
+from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack, PartitionPack
 from margrave.publish.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
@@ -198,7 +199,16 @@ def ask(question: Question, answers: Answerer, *, ledger: Ledger, dataset: str, 
     if isinstance(question, TablesQuestion):
         drawn = lambda: measured_tables(question, answers.numbers(question))  # noqa: E731
         return charged(ledger, question, request, drawn, AskedTablesPack())
+    if question.purse is not None:
+        request = replace(request, purse=question.purse.name)
     return charged(ledger, question, request, lambda: answers.numbers(question), AnswerPack())
+
+
+def open_parts(partition: PricedPartition, *, ledger: Ledger, dataset: str) -> PricedPartition:
+    """Charge a partition once, and fill the purses of its parts, from which questions about them are paid."""
+    request = request_of(partition, DataSetName.parse(dataset), partition.account)
+    request = replace(request, purses=partition.purses, parts=partition.parts)
+    return charged(ledger, partition, request, tuple, PartitionPack())
 
 
 def ask_batch(

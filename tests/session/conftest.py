@@ -31,6 +31,10 @@ rows = 1500
 [tables.visits.columns]
 ward = ["a", "b"]
 cost = { number = [0, 500], step = 0.5 }
+seen = { days = [2024-01-01, 2024-12-31] }
+[public.places]
+key = "region"
+columns = { region = ["north", "south", "nowhere"], land = ["x", "y", "z"], weight = [1, 2.5, 3] }
 """
 
 
@@ -49,6 +53,7 @@ def clinic(people=400, visits=1_200):
             "person": [f"{CANARY}{random.randrange(people)}" for _ in range(visits)],
             "ward": [random.choice("ab") for _ in range(visits)],
             "cost": [random.uniform(0, 500) for _ in range(visits)],
+            "seen": [f"2024-{random.randint(1, 12):02}-15" for _ in range(visits)],
         }
     )
     return {"people": first, "visits": second}

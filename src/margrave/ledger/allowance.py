@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from margrave.budget.numbers import readable
 from margrave.budget.units import Budget
+from margrave.ledger.purses import Escrow, Purse
 from margrave.ledger.records import Grants
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_account, need_dataset, need_pool, payers
@@ -59,3 +60,17 @@ def allowances(ledger: Ledger, account: str, dataset: str) -> tuple[Allowance, .
                 grant = held.grants[-1]
                 found.append(Allowance(f"the grant of {payer}", kept(grant.amount), grant.spent))
         return (*found, Allowance(f"the cap of {pool.name}", kept(pool.cap), pool.spent))
+
+
+def purses_of(ledger: Ledger, account: str, dataset: str) -> list[tuple[Escrow, list[Allowance]]]:
+    """What an account set apart for the parts of partitions of a data set, and what is left in each purse."""
+    held = [one for one in ledger.records(Escrow) if (one.account, one.dataset) == (account, dataset)]
+    spent = {(one.question, one.part): one.spent for one in ledger.records(Purse) if one.dataset == dataset}
+    return [
+        (one, [_allowance(at, purse, spent.get((one.question, at))) for at, purse in enumerate(one.purses)])
+        for one in held
+    ]
+
+
+def _allowance(part: int, purse: Budget, spent: Totals | None) -> Allowance:
+    return Allowance(f"the purse of part {part + 1}", purse, spent or Totals())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from margrave.errors import VerificationError
 from margrave.files.content import digest_of
 from margrave.ledger.earlier import drawn_answers
+from margrave.ledger.purses import Escrow, Purse
 from margrave.ledger.records import Grants, Keys, Pool, Question, RequestRecord, Tip
 from margrave.ledger.replay import entry_of, recomputed
 from margrave.ledger.rules.limits import kept
@@ -61,6 +62,10 @@ def overdrawn(view: View) -> Iterator[str]:
         for one in held.grants:
             if not kept(one.amount).holds(one.spent):
                 yield f"the grant of {held.account} from {held.pool}"
+    for purse in view.every(Purse):
+        escrow = view.get(Escrow, f"{purse.dataset}/{purse.question}")
+        if escrow is None or not escrow.purses[purse.part].holds(purse.spent):
+            yield f"a purse of {purse.dataset}"
 
 
 def _check_state(session: Transaction, view: View) -> int:

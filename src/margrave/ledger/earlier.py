@@ -55,7 +55,7 @@ def drawn_answers(session: Transaction, question: Question) -> tuple[str, Conten
 
 def reserving(request: Request, identity: str) -> dict[str, Any]:
     """What the entry that reserves a request says."""
-    body = {
+    body: dict[str, Any] = {
         "request": identity,
         "dataset": str(request.dataset),
         "account": request.account,
@@ -66,6 +66,10 @@ def reserving(request: Request, identity: str) -> dict[str, Any]:
         "mechanisms": list(request.mechanisms),
         "exact": [list(margin) for margin in request.exact],
     }
+    if request.purse:
+        body["purse"] = request.purse
+    if request.purses:
+        body |= {"parts": request.parts, "purses": [budget_json(one) for one in request.purses]}
     return body | {"disclosed": list(request.disclosed)} if request.disclosed else body
 
 

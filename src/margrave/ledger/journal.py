@@ -12,8 +12,10 @@ from margrave.errors import VerificationError
 
 ENTRY_KINDS = (
     "open", "rules", "clock", "key", "dataset", "count", "account", "grant", "end",
-    "opened", "reserve", "drawn", "commit", "failed", "void",
+    "opened", "reserve", "escrow", "spend", "drawn", "commit", "failed", "void",
 )  # fmt: skip
+RESERVING = ("reserve", "escrow", "spend")
+"""Kinds of entries that reserve a request: charged to a cap, the same with purses for its parts, or to such a purse."""
 START = "0" * 64
 """What stands for the hash of the entry before the first."""
 

@@ -203,9 +203,9 @@ class Ledger:
                 )
             asked = earlier(view, request)
             if asked is not None:
-                active_grants(view, account, data.pool, self._writer.time(view, "reserve", body))
+                active_grants(view, account, data.pool, self._writer.time(view, request.kind, body))
                 return self._charge(session, view, asked)
-            tip = self._writer.append(session, view, "reserve", body, text)
+            tip = self._writer.append(session, view, request.kind, body, text)
             asked = need_asked(view, identity)
             if len(need_question(view, asked).requests) > 1:
                 return self._charge(session, view, asked)

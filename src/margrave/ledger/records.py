@@ -236,10 +236,10 @@ class RequestRecord(NamedTuple):
     """A request, what it cost, and which grants it was charged to.
 
     Entry ``number`` reserved it. ``paid`` are pairs of an account and the number of its grant; ``cap`` says whether
-    the data set's cap was charged for it, and not for another that asks the same. Entry ``closed`` committed it or made
-    it void. ``answer``, if it was committed, is the ``number`` of the request with which the answer is kept: the first
-    to be committed of all that ask the same. ``touched`` says that the journal tells of data opened for it, and
-    ``mark`` where the public journal stood.
+    the data set's cap was charged for it, and not for another that asks the same. ``purse`` names the purse of a part
+    that was charged instead of a cap. Entry ``closed`` committed it or made it void. ``answer``, if it was committed,
+    is the ``number`` of the request with which the answer is kept: the first to be committed of all that ask the same.
+    ``touched`` says that the journal tells of data opened for it, and ``mark`` where the public journal stood.
     """
 
     id: str
@@ -254,6 +254,7 @@ class RequestRecord(NamedTuple):
     cap: bool = True
     touched: bool = False
     mark: Mark = NO_MARK
+    purse: str = ""
 
     @property
     def key(self) -> str:
@@ -266,21 +267,22 @@ class RequestRecord(NamedTuple):
     def close(self, number: int, answer: int | None = None, touched: bool | None = None) -> RequestRecord:
         """The request once an entry has committed it, with its answer, or made it void."""
         touched = self.touched if touched is None else touched
-        return RequestRecord(*self[:7], number, answer, self.cap, touched, self.mark)
+        return RequestRecord(*self[:7], number, answer, self.cap, touched, self.mark, self.purse)
 
     def marked(self, mark: Mark) -> RequestRecord:
         """The request, reserved when the public journal stood there."""
-        return RequestRecord(*self[:-1], mark)
+        return RequestRecord(*self[:-2], mark, self.purse)
 
     @property
     def text(self) -> str:
         answer = "null" if self.answer is None else self.answer
         closed = "null" if self.closed is None else self.closed
         paid = ",".join([f"[{quoted(account)},{index}]" for account, index in self.paid])
+        purse = f'"purse":{quoted(self.purse)},' if self.purse else ""
         return (
             f'{{"account":{quoted(self.account)},"answer":{answer},"cap":{_BOOLS[self.cap]},"closed":{closed},'
             f'"cost":{budget_text(self.cost)},"dataset":{quoted(self.dataset)},"mark":{_mark_text(self.mark)},'
-            f'"number":{self.number},"paid":[{paid}],"question":{quoted(self.question)},'
+            f'"number":{self.number},"paid":[{paid}],{purse}"question":{quoted(self.question)},'
             f'"touched":{_BOOLS[self.touched]}}}'
         )
 

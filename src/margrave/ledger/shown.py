@@ -27,7 +27,7 @@ def told_to(ledger: Ledger, name: str) -> Iterator[tuple[int, Entry]]:
                     shown = body["name"] in names
                 case "grant" | "end":
                     shown = body["account"] in names
-                case "reserve":
+                case "reserve" | "escrow" | "spend":
                     shown = body["account"] == name
                     mine |= {body["request"]} if shown else set()
                 case _:

@@ -180,7 +180,7 @@ def statement(ledger: Ledger, dataset: str) -> Statement:
         reserved, returned, rules = [], set(), 1
         for one, _ in chain(session):
             rules = one.body.get("rules", 1) if one.kind in ("open", "rules") else rules
-            if one.kind == "reserve" and one.body["dataset"] in members.versions:
+            if one.kind in ("reserve", "escrow") and one.body["dataset"] in members.versions:
                 reserved.append((one, rules))
             elif one.kind == "void" and not one.body["charged"]:
                 returned.add(one.body["request"])

@@ -150,6 +150,8 @@ class Request:
     ``question`` is the SHA-256 of all that determines the answers' distribution and form; ``mechanisms`` and ``exact``
     say, for the public statement, what is measured with which noise and which tables are published without any;
     ``disclosed`` which public facts are published exactly, without any protection.
+    ``purses``: what is set apart for each part of a partition, a unit being in at most ``parts`` of them; ``purse``:
+    the one that pays, where it is asked of a part.
     ``id`` makes a retry the same request; without one, the same account's unfinished request with the same question
     is taken up again.
     """
@@ -164,6 +166,14 @@ class Request:
     mechanisms: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     exact: tuple[tuple[str, ...], ...] = ()
     disclosed: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    purses: tuple[Budget, ...] = ()
+    parts: int = 0
+    purse: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the entry that reserves it."""
+        return "spend" if self.purse else "escrow" if self.purses else "reserve"
 
     def __post_init__(self) -> None:
         check_account_name("the account", self.account)

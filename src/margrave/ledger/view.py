@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from margrave.errors import MargraveError, VerificationError
+from margrave.ledger.purses import Escrow, Purse
 from margrave.ledger.records import (
     Account,
     DataSet,
@@ -27,12 +28,14 @@ RECORDS: Mapping[str, type[Record]] = {
     "account": Account,
     "asked": RequestRecord,
     "dataset": DataSet,
+    "escrow": Escrow,
     "grants": Grants,
     "head": Tip,
     "keys": Keys,
     "members": Members,
     "opened": Opened,
     "pool": Pool,
+    "purse": Purse,
     "question": Question,
 }
 """The first part of a key. In the order of the alphabet, what a charge changes comes close together in the store."""

@@ -86,6 +86,11 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "grant": _granted,
     "end": lambda body: f"The grant of {body['account']} from {body['dataset']} was ended.",
     "reserve": _reserved,
+    "escrow": lambda body: (
+        f"{body['account']} set {brief(body['cost'])} apart for the {len(body['purses'])} parts of {body['title']} in "
+        f"{body['dataset']}, a purse for each. Request {body['request']}."
+    ),
+    "spend": lambda body: f"From a purse: {_reserved(body)}",
     "drawn": lambda body: f"Noisy answers to the request {body['request']} are kept as {body['answers'][:12]}….",
     "failed": _failed,
     "commit": lambda body: f"The request {body['request']} was answered; its bundle is kept as {body['bundle'][:12]}….",

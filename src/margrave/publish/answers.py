@@ -19,7 +19,9 @@ from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content, reader_of
 from margrave.ledger.journal import canonical
 from margrave.planning.questions.batch import Batch
+from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.partition import PricedPartition, read_partition
 from margrave.planning.questions.question import PricedQuestion, read_question
 from margrave.planning.questions.trees import tree_nodes
 from margrave.publish.answer_values import AnswerRow, noisy_rows, selected_rows, tree_rows
@@ -185,6 +187,34 @@ class BatchPack:
         raise BundleError(_UNREADABLE)
 
 
+class PartitionPack:
+    """How a ledger keeps that a partition was paid for: what it was, and no number."""
+
+    def check(self, asked: PricedPartition) -> None:
+        """Every partition that can be made can be kept: its parts are bounded."""
+
+    def keep(self, asked: PricedPartition, drawn: Sequence[int]) -> Content:
+        return b"{}"
+
+    def kept(self, asked: PricedPartition, content: Content) -> tuple[int, ...]:
+        return ()
+
+    def write(self, asked: PricedPartition, drawn: Sequence[int], charge: Mapping[str, Any]) -> tuple[Content, str]:
+        told = {"kind": "partition", "data": asked.data.public_dict(), **asked.to_json(), "charge": dict(charge)}
+        content = canonical(told).encode()
+        return content, sha256(content).hexdigest()
+
+    def read(self, content: Content) -> PricedPartition:
+        with reader_of(content) as file:
+            text = file.read()
+        try:
+            value = json.loads(text)
+            return read_partition(value, DataSpec.load(value["data"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MargraveError):
+            pass
+        raise BundleError(_UNREADABLE)
+
+
 def answer_json(answer: AnswerTable) -> dict[str, Any]:
     """An answer as JSON, exact."""
     return {
@@ -212,6 +242,8 @@ def answers_in(content: Content) -> tuple[AnswerTable, ...]:
         return ()
     with reader_of(content) as file:
         kind = json.loads(file.read()).get("kind")
+    if kind == "partition":
+        return ()
     return BatchPack().read(content) if kind == "answers" else (AnswerPack().read(content),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +16,38 @@ from margrave.planning.questions.every import Question, question_of
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.expressions import Column, Numeral
+from margrave.planning.questions.language.parts import Partition
+from margrave.planning.questions.language.public import Lookup
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.least import least_budget, least_tables
+from margrave.planning.questions.least import check_rows, least_budget, least_tables
 from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.partition import PartPurse
 from margrave.planning.questions.rows import rows_of
 from margrave.session.explanation import Explanation
 from margrave.session.expressions import (
     ConditionExpression,
     ReductionExpression,
     ValueExpression,
+    asked_value,
+    condition_of,
     key_of,
     numeral_of,
+    several,
     value_of,
 )
+from margrave.session.public import PublicRows
 
 if TYPE_CHECKING:
+    from margrave.session.parts import PartitionBuilder
     from margrave.session.session import Session
+
+
+def _need_rows(other: object, data: DataSpec, session: Session) -> RowsBuilder:
+    if not isinstance(other, RowsBuilder):
+        raise UsageError(f"rows are combined with rows of the same data set, not with a {type(other).__name__}")
+    if other.data != data or other.session.dataset != session.dataset:
+        raise UsageError("rows of another data set cannot be combined with these: its units are others")
+    return other
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,7 @@ class RowsBuilder:
     data: DataSpec = field(repr=False)
     node: r.Relation = field(repr=False)
     keys: tuple[r.Key, ...] = field(default=(), repr=False)
+    purse: PartPurse | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         found = rows_of(self.node, self.data)
@@ -52,13 +69,18 @@ class RowsBuilder:
     def _rows(self, node: r.Relation) -> RowsBuilder:
         if self.keys:
             raise UsageError("after group_by a question is asked: count, sum, average, …")
-        return RowsBuilder(self.session, self.data, node)
+        return RowsBuilder(self.session, self.data, node, purse=self.purse)
+
+    def _with(self, other: RowsBuilder, node: r.Relation) -> RowsBuilder:
+        """Rows made of these and others: where one of both is of a part, its purse pays."""
+        found = self._rows(node)
+        return found if self.purse is not None else replace(found, purse=other.purse)
 
     def where(self, *conditions: ConditionExpression) -> RowsBuilder:
         """The rows for which all conditions are true."""
         found = self
         for one in conditions:
-            found = found._rows(r.Where(found.node, one.node))
+            found = found._rows(r.Where(found.node, condition_of(one)))
         return found
 
     def compute(self, **values: Any) -> RowsBuilder:
@@ -70,15 +92,30 @@ class RowsBuilder:
         kept = [r.Named(name, Column(name)) for name in names]
         return self._rows(r.Select(self.node, (*kept, *(r.Named(n, value_of(v)) for n, v in values.items()))))
 
-    def join(self, other: RowsBuilder, how: str = "inner") -> RowsBuilder:
-        """Join with other rows on the unit: ``inner``, ``left``, ``semi`` or ``anti``."""
-        return self._rows(r.Join(self.node, other.node, how))
+    def join(self, other: RowsBuilder | PublicRows, how: str = "inner", *, on: Any = None) -> RowsBuilder:
+        """Join with other rows on the unit: ``inner``, ``left``, ``semi`` or ``anti``.
+
+        Or with a public table, ``inner`` or ``left``, where a value of these rows (``on``) is its key.
+        """
+        if isinstance(other, PublicRows):
+            value = Column(other.table.keys.name) if on is None else value_of(on)
+            return self._rows(Lookup(self.node, value, other.node, how))
+        if on is not None:
+            raise UsageError("tables of a data set are joined on the unit alone; 'on' is for public tables")
+        return self._with(_need_rows(other, self.data, self.session), r.Join(self.node, other.node, how))
+
+    def partition(self, key: Any = None, *, parts: int | None = None, **named: Any) -> PartitionBuilder:
+        """These rows in parts by a key, each with a purse; ``parts``: use at most so many parts of a unit."""
+        keys = ([] if key is None else [key_of(None, key)]) + [key_of(name, one) for name, one in named.items()]
+        if len(keys) != 1 or self.keys:
+            raise UsageError("a partition is by one key: partition(col.region), or partition(name=col.age.bins(…))")
+        return self.session.parted(Partition(self.node, keys[0], parts))
 
     def per_unit(self, **reductions: ReductionExpression | str) -> RowsBuilder:
         """One row for each unit: ``per_unit(visits="count", spent=col.cost.sum())``."""
         found = []
         for name, one in reductions.items():
-            if isinstance(one, str) and one != "count":
+            if one != "count" if isinstance(one, str) else not isinstance(one, ReductionExpression):
                 raise UsageError("a reduction is 'count', or made of a column: col.cost.sum()")
             reduction = ReductionExpression("count") if isinstance(one, str) else one
             found.append(reduction.named(name))
@@ -90,20 +127,20 @@ class RowsBuilder:
 
     def union(self, other: RowsBuilder) -> RowsBuilder:
         """All rows of both."""
-        return self._rows(r.Union(self.node, other.node))
+        return self._with(_need_rows(other, self.data, self.session), r.Union(self.node, other.node))
 
     def intersect(self, other: RowsBuilder) -> RowsBuilder:
         """Each row of a unit that both have, once."""
-        return self._rows(r.Intersect(self.node, other.node))
+        return self._with(_need_rows(other, self.data, self.session), r.Intersect(self.node, other.node))
 
     def except_(self, other: RowsBuilder) -> RowsBuilder:
         """Each row of a unit that the other has not, once."""
-        return self._rows(r.Except(self.node, other.node))
+        return self._with(_need_rows(other, self.data, self.session), r.Except(self.node, other.node))
 
     def group_by(self, *columns: Any, **named: Any) -> RowsBuilder:
         """Ask for each group: over all declared values of the keys, or over those given with ``only``."""
         keys = [key_of(None, one) for one in columns] + [key_of(name, one) for name, one in named.items()]
-        return RowsBuilder(self.session, self.data, self.node, (*self.keys, *keys))
+        return RowsBuilder(self.session, self.data, self.node, (*self.keys, *keys), self.purse)
 
     def _asked(self, kind: Callable[..., a.Aggregate], **given: Any) -> QuestionBuilder:
         bounds = {"rows": "most_rows", "groups": "most_groups", "per_group": "most_per_group"}
@@ -117,7 +154,7 @@ class RowsBuilder:
             node = kind(self.node, **told)
         except TypeError:
             raise UsageError("what is asked has no such bound, or is not asked by group") from None
-        return QuestionBuilder(self.session, self.data, node)
+        return QuestionBuilder(self.session, self.data, node, self.purse)
 
     def count(
         self, *, rows: int | None = None, groups: int | None = None, per_group: int | None = None
@@ -133,21 +170,20 @@ class RowsBuilder:
         self, value: ValueExpression, *, low: Any = None, high: Any = None, groups: int | None = None
     ) -> QuestionBuilder:
         """The sum of a number; each unit's total is clamped to ``low`` … ``high``."""
-        return self._asked(a.Sum, value=value_of(value), low=low, high=high, groups=groups)
+        return self._asked(a.Sum, value=asked_value(value), low=low, high=high, groups=groups)
 
     def average(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
         """The average of a number; each row's is clamped to ``low`` … ``high``, where given."""
-        return self._asked(a.Average, value=value_of(value), **bounds)
+        return self._asked(a.Average, value=asked_value(value), **bounds)
 
     def variance(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
         """The variance of a number, with its average."""
-        return self._asked(a.Variance, value=value_of(value), **bounds)
+        return self._asked(a.Variance, value=asked_value(value), **bounds)
 
     def quantiles(self, value: ValueExpression, shares: Sequence[Any], **bounds: Any) -> QuestionBuilder:
         """The values below which the shares of the rows lie."""
-        return self._asked(
-            a.Quantiles, value=value_of(value), shares=tuple(numeral_of(one) for one in shares), **bounds
-        )
+        wanted = tuple(numeral_of(one) for one in several(shares, "the shares of quantiles"))
+        return self._asked(a.Quantiles, value=asked_value(value), shares=wanted, **bounds)
 
     def median(self, value: ValueExpression, **bounds: Any) -> QuestionBuilder:
         """The value below which half of the rows lie."""
@@ -155,12 +191,13 @@ class RowsBuilder:
 
     def histogram(self, value: ValueExpression, edges: Sequence[Any] = (), **bounds: Any) -> QuestionBuilder:
         """How many rows have each value, or lie between each two edges."""
-        key = value.bins(*edges) if edges else value
+        asked = ValueExpression(asked_value(value))
+        key = asked.bins(*several(edges, "the edges of a histogram")) if edges else asked
         return self.group_by(value=key).count(**bounds)
 
     def cumulative(self, value: ValueExpression, *, rows: int | None = None) -> QuestionBuilder:
         """How many rows are not above each value."""
-        return self._asked(a.Cumulative, value=value_of(value), rows=rows)
+        return self._asked(a.Cumulative, value=asked_value(value), rows=rows)
 
     def tables(self, wanted: Sequence[Sequence[str] | str], *, rows: int | None = None) -> QuestionBuilder:
         """Tables of counts over columns by their names, planned together; the answer is an ordinary release.
@@ -173,7 +210,8 @@ class RowsBuilder:
 
     def choose(self, value: ValueExpression, only: Sequence[Any] = (), *, rows: int | None = None) -> QuestionBuilder:
         """The value that most rows have, of all declared ones or of some."""
-        return self._asked(a.Choose, value=value_of(value), only=tuple(value_of(one) for one in only), rows=rows)
+        wanted = tuple(value_of(one) for one in several(only, "what is chosen from"))
+        return self._asked(a.Choose, value=asked_value(value), only=wanted, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -183,6 +221,7 @@ class QuestionBuilder:
     session: Session = field(repr=False)
     data: DataSpec = field(repr=False)
     node: a.Aggregate = field(repr=False)
+    purse: PartPurse | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"{said(self.node)}\n  (explain(eps=…) tells what it would cost and be worth, release(eps=…) asks it)"
@@ -194,7 +233,11 @@ class QuestionBuilder:
 
     def priced(self, eps: Any = None, rho: Any = None) -> Question:
         """The question at a budget."""
-        return question_of(self.data, self.node, budget_of(eps, rho))
+        return self._at(budget_of(eps, rho))
+
+    def _at(self, budget: Price) -> Question:
+        purse = self.purse or self.session.purse_for(self.node, budget)
+        return question_of(self.data, self.node, budget, purse)
 
     def explain(
         self,
@@ -210,6 +253,7 @@ class QuestionBuilder:
         ``rows``: how many rows each group is taken to have, where the error depends on it. Nothing is opened and
         nothing is charged.
         """
+        check_rows(rows)
         if within is None:
             question = self.priced(eps, rho)
         elif eps is not None or rho is not None:
@@ -217,9 +261,10 @@ class QuestionBuilder:
         elif isinstance(self.node, a.Tables):
             question = least_tables(self.data, self.node, within, confidence)
         else:
-            budget = least_budget(self.data, self.node, within, confidence, rows=rows)
-            question = question_of(self.data, self.node, budget)
-        return Explanation(question, self.session.allowances(), rows)
+            purse = self.purse or self.session.purse_for(self.node, None)
+            data = self.data if purse is None else replace(self.data, neighbours="add-remove")
+            question = self._at(least_budget(data, self.node, within, confidence, rows=rows))
+        return Explanation(question, self.session.allowances(question.purse), rows)
 
     def release(self, eps: Any = None, *, rho: Any = None) -> Any:
         """Ask it, and pay for it once. The same question again is free, and so is its answer the same.

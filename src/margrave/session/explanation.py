@@ -72,10 +72,10 @@ class Explanation:
         return [*lines, ("answered after", f"{self.seconds:g} s")]
 
     def __repr__(self) -> str:
-        return _text(self.question.title, self._lines())
+        return said_lines(self.question.title, self._lines())
 
     def _repr_html_(self) -> str:
-        return _table(self.question.title, self._lines())
+        return html_table(self.question.title, self._lines())
 
     def to_json(self) -> dict[str, Any]:
         return {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}
@@ -112,10 +112,10 @@ class BatchExplanation:
         return [*lines, ("answered after", f"{sum(one.work.seconds for one in batch.questions):g} s")]
 
     def __repr__(self) -> str:
-        return _text(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
+        return said_lines(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
 
     def _repr_html_(self) -> str:
-        return _table(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
+        return html_table(_BATCH.format(len(self.batch.wanted), len(self.batch.questions)), self._lines())
 
     def to_json(self) -> dict[str, Any]:
         left = list(left_after(self.allowances, self.cost))
@@ -136,11 +136,11 @@ def _expected(one: Expectation, rows: int | None) -> str:
     return f"{error}95 % within {one.interval_said}{at}"
 
 
-def _text(title: str, lines: list[tuple[str, str]]) -> str:
+def said_lines(title: str, lines: list[tuple[str, str]]) -> str:
     width = max(len(name) for name, _ in lines)
     return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in lines)])
 
 
-def _table(title: str, lines: list[tuple[str, str]]) -> str:
+def html_table(title: str, lines: list[tuple[str, str]]) -> str:
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines)
     return f"<div><p><strong>{escape(title)}</strong></p><table>{rows}</table></div>"

@@ -29,6 +29,28 @@ def value_of(thing: Any) -> e.Value:
     return numeral_of(thing)
 
 
+def asked_value(thing: Any) -> e.Value:
+    """What is asked about: a column or what is computed of one. A bare text would be a constant, and is none meant."""
+    if isinstance(thing, str):
+        raise UsageError(f"a text is no column: write col.{thing[:40]}, or col[{thing[:40]!r}]")
+    return value_of(thing)
+
+
+def condition_of(thing: Any) -> e.Condition:
+    """A condition as a node of the language."""
+    if not isinstance(thing, ConditionExpression):
+        what = "a column" if isinstance(thing, ValueExpression) else f"a {type(thing).__name__}"
+        raise UsageError(f"{what} is no condition: compare a column with something, such as col.age > 17")
+    return thing.node
+
+
+def several(things: Any, what: str) -> tuple[Any, ...]:
+    """Several things as a tuple; a single one, or a text, is none."""
+    if isinstance(things, str) or not isinstance(things, Iterable):
+        raise UsageError(f"{what} must be a list, not a {type(things).__name__}")
+    return tuple(things)
+
+
 def numeral_of(thing: Any) -> e.Numeral:
     """A number, exactly: 0.1 is one tenth."""
     if isinstance(thing, bool) or not isinstance(thing, int | float | Decimal | Fraction):
@@ -78,6 +100,18 @@ class ValueExpression:
     def __rmul__(self, other: Any) -> ValueExpression:
         return self._reckoned("*", other, turned=True)
 
+    def __truediv__(self, by: Any) -> NoReturn:
+        raise UsageError("numbers are divided by whole numbers and rounded down: write //, such as col.income // 100")
+
+    def __and__(self, other: Any) -> NoReturn:
+        self.__bool__()
+
+    def __or__(self, other: Any) -> NoReturn:
+        self.__bool__()
+
+    def __invert__(self) -> NoReturn:
+        self.__bool__()
+
     def __floordiv__(self, by: int) -> ValueExpression:
         return ValueExpression(e.Divide(self.node, by))
 
@@ -108,7 +142,8 @@ class ValueExpression:
 
     def isin(self, members: Iterable[Any]) -> ConditionExpression:
         """One of several constants."""
-        return ConditionExpression(e.Among(self.node, tuple(value_of(one) for one in members)))
+        constants = tuple(value_of(one) for one in several(members, "what follows isin"))
+        return ConditionExpression(e.Among(self.node, constants))
 
     def is_missing(self) -> ConditionExpression:
         return ConditionExpression(e.IsMissing(self.node))
@@ -159,10 +194,10 @@ class ConditionExpression:
         raise UsageError("a condition is asked of every row: use & for and, | for or, ~ for not, with brackets")
 
     def __and__(self, other: ConditionExpression) -> ConditionExpression:
-        return ConditionExpression(e.AllOf((self.node, other.node)))
+        return ConditionExpression(e.AllOf((self.node, condition_of(other))))
 
     def __or__(self, other: ConditionExpression) -> ConditionExpression:
-        return ConditionExpression(e.AnyOf((self.node, other.node)))
+        return ConditionExpression(e.AnyOf((self.node, condition_of(other))))
 
     def __invert__(self) -> ConditionExpression:
         return ConditionExpression(e.Negation(self.node))
@@ -217,7 +252,7 @@ col = ColumnNames()
 
 def when(condition: ConditionExpression, value: Any) -> Branches:
     """``when(col.age < 18, "young").otherwise("old")``: the value of the first condition that is true."""
-    return Branches((e.When(condition.node, value_of(value)),))
+    return Branches((e.When(condition_of(condition), value_of(value)),))
 
 
 class Branches(ValueExpression):
@@ -228,7 +263,7 @@ class Branches(ValueExpression):
         self.branches = branches
 
     def when(self, condition: ConditionExpression, value: Any) -> Branches:
-        return Branches((*self.branches, e.When(condition.node, value_of(value))))
+        return Branches((*self.branches, e.When(condition_of(condition), value_of(value))))
 
     def otherwise(self, value: Any) -> ValueExpression:
         return ValueExpression(e.Case(self.branches, value_of(value)))

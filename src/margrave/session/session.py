@@ -6,7 +6,7 @@ who are not trusted with the machine only a server that stands between holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -23,15 +23,22 @@ from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.language.form import LanguageNode, read_form
+from margrave.planning.questions.language.parts import Partition
+from margrave.planning.questions.language.public import PublicName, PublicTable
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.partition import PartPurse, PricedPartition
 from margrave.publish.answers import AnswerTable
 from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
 from margrave.publish.release import Release
 from margrave.publish.shared import BatchAnswer, batch_answers
 from margrave.session.batches import BatchBuilder
 from margrave.session.builders import QuestionBuilder, RowsBuilder
+from margrave.session.parts import PartitionBuilder, Parts, purse_for, purse_left
+from margrave.session.public import PublicRows
 from margrave.session.stored import everything_in
 
 _LAST = 5
@@ -76,9 +83,9 @@ class Session:
         return session
 
     def close(self) -> None:
-        """Stop the worker, and close the ledger if the session opened it."""
+        """Stop the worker, and close the ledger if the session opened it; a forked process has neither."""
         self._answerer.close()
-        if self._owned:
+        if self._owned and self._answerer.owned:
             self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -107,28 +114,65 @@ class Session:
 
     def __getitem__(self, table: str) -> RowsBuilder:
         if table not in self.tables:
-            hint = suggest(table, self.tables) or f"; there are {', '.join(self.tables)}"
+            hint = suggest(str(table), self.tables) or f"; there are {', '.join(self.tables)}"
             raise UsageError(f"{self.dataset} has no table {table!r}{hint}")
         return RowsBuilder(self, self.data, Rows(table))
 
-    def ask(self, text: str) -> QuestionBuilder:
-        """The question that a text asks: ``people where age in 18-64 by region average income``."""
-        return QuestionBuilder(self, self.data, parsed(text, self.data))
+    @property
+    def public(self) -> dict[str, PublicRows]:
+        """The public tables that are declared with the data set, by name."""
+        return {name: PublicRows(table, PublicName(name)) for name, table in self.data.public_tables}
 
-    def sql(self, text: str) -> QuestionBuilder:
+    def ask(self, text: str, **public: PublicRows) -> QuestionBuilder | PartitionBuilder:
+        """The question that a text asks: ``people where age in 18-64 by region average income``.
+
+        ``public``: public tables that the text may name, beside those that are declared.
+        """
+        return self.asked(parsed(_text(text), self.data, _tables(public)))
+
+    def sql(self, text: str, **public: PublicRows) -> QuestionBuilder:
         """The question that an SQL text asks: ``SELECT region, AVG(income) FROM people GROUP BY region``."""
-        return QuestionBuilder(self, self.data, read_sql(text, self.data))
+        found = read_sql(_text(text), self.data, _tables(public))
+        return QuestionBuilder(self, self.data, found)
 
-    def allowances(self) -> tuple[Allowance, ...]:
-        """What the account may still spend: its grants, and the cap of the data set."""
-        return allowances(self.ledger, self.account, self.dataset)
+    def json(self, value: object) -> QuestionBuilder | PartitionBuilder:
+        """The question that JSON values write: what `to_json` of a node gives, or of what was read from a text."""
+        return self.asked(read_form(value))
+
+    def asked(self, node: LanguageNode) -> QuestionBuilder | PartitionBuilder:
+        """The question, or the partition, of a tree of the language."""
+        if isinstance(node, Partition):
+            return self.parted(node)
+        if not isinstance(node, Aggregate):
+            raise UsageError(f"a {node.kind!r} is no question: ask for a count, a sum, an average, …")
+        return QuestionBuilder(self, self.data, node)
+
+    def parted(self, node: Partition) -> PartitionBuilder:
+        """A partition that is to be paid for."""
+        return PartitionBuilder(self, self.data, node)
+
+    def open_parts(self, partition: PricedPartition) -> Parts:
+        """Charge a partition, once, and fill the purses of its parts; one that is open has what is left in them."""
+        self._answerer.check_owner()
+        pipeline.open_parts(partition, ledger=self.ledger, dataset=self.dataset)
+        return Parts(self, partition)
+
+    def purse_for(self, node: Aggregate, budget: Price | None) -> PartPurse | None:
+        """The purse that pays for a question, where it is about a part of a partition that the account has open."""
+        self._answerer.check_owner()
+        return purse_for(self, node, budget)
+
+    def allowances(self, purse: PartPurse | None = None) -> tuple[Allowance, ...]:
+        """What the account may still spend: its grants, and the cap of the data set; or what is left in a purse."""
+        self._answerer.check_owner()
+        return allowances(self.ledger, self.account, self.dataset) if purse is None else purse_left(self, purse)
 
     def answer(self, question: Question) -> AnswerTable | Release:
         """Charge a question and have it answered; one that was asked before comes back as it was."""
         options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
         found = pipeline.ask(question, self._answerer, **options)  # type: ignore[arg-type]
         if isinstance(found, AnswerTable):
-            found = found.with_left("; ".join(one.said() for one in self.allowances()))
+            found = found.with_left("; ".join(one.said() for one in self.allowances(question.purse)))
         self.answers.append(found)
         return found
 
@@ -139,6 +183,12 @@ class Session:
         come back in their order: all are answered, or none, and what is refused costs nothing. The same batch again is
         free. Without a budget it is only put together, to `explain` or `release` it.
         """
+        if any(not isinstance(one, QuestionBuilder) for one in questions):
+            raise UsageError("a batch is made of questions, such as s.batch(people.count(), visits.count(), eps=0.1)")
+        if any(one.session is not self for one in questions):
+            raise UsageError("a question of a batch is from another session, or about another data set")
+        if any(one.purse is not None for one in questions):
+            raise UsageError("a batch is charged as a whole: ask questions about parts one by one, from their purses")
         found = BatchBuilder(self, self.data, tuple(one.node for one in questions))
         return found if eps is None and rho is None else found.release(eps, rho=rho)
 
@@ -156,6 +206,8 @@ class Session:
 
         Its intervals assume questions that were not chosen by earlier answers.
         """
+        if not isinstance(question, QuestionBuilder):
+            raise UsageError("best takes a question, such as s.best(people.count())")
         return best_counts(self.data, question.node, self._stored())
 
     def _stored(self) -> list[AnswerTable | Release]:
@@ -188,6 +240,19 @@ def _said(one: AnswerTable | Release) -> str:
 def _identity(one: AnswerTable | Release) -> tuple[str, str]:
     asked, charge = (one.plan, one.ledger or {}) if isinstance(one, Release) else (one.question, one.charge)
     return asked.question, canonical(dict(charge))
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"a question is written as a text, not as a {type(given).__name__}")
+    return given
+
+
+def _tables(given: Mapping[str, PublicRows]) -> dict[str, PublicTable]:
+    for name, one in given.items():
+        if not isinstance(one, PublicRows):
+            raise UsageError(f"{name!r} is no public table: make it with mg.public({{…}}, key=…)")
+    return {name: one.table for name, one in given.items()}
 
 
 def _share(allowance: Allowance) -> float:

@@ -1,5 +1,6 @@
 """Bounds that an aggregate enforces: what is kept of a unit is within them, and is its own affair."""
 
+from datetime import date
 from fractions import Fraction
 from random import Random as Generator
 
@@ -51,6 +52,30 @@ def test_no_unit_moves_a_bounded_answer_further_than_is_stated(neighbours, tmp_p
         assert sum(apart) <= stated.l1 and sum(apart**2) <= stated.l2_squared, question.title
         moved += sum(apart) > 0
     assert moved > len(TEXTS) // 2
+
+
+def test_a_unit_is_in_no_more_parts_than_it_may_be_whichever_part_is_asked(tmp_path):
+    spec, random = data_spec(), Generator("parts")
+    units = [random_unit(spec, random) for _ in range(60)]
+    engine = engine_of(spec, data_of(units, spec), tmp_path / "store")
+
+    def exact(text):
+        return engine.exact(PricedQuestion(spec, parsed(text, spec), PureDP(Fraction(1))).sought).item()
+
+    days = [{row["seen"] for row in unit["visits"]} - {None} for unit in units]
+    wanted = ["2024-02-28", "2024-02-29", "2024-03-01"]
+    for most in (1, 2, 3):
+        found = [exact(f"visits part day('{one}') of seen parts {most} units") for one in wanted]
+        assert sum(found) == sum(min(most, len(mine)) for mine in days)
+        # A unit in two parts would be here twice, whatever the parts are joined with.
+        parts = [f"visits part day('{one}') of seen parts {most}" for one in wanted[:2]]
+        both = " join ".join(f"({part} per unit n{at} = count())" for at, part in enumerate(parts))
+        assert exact(f"{both} units") <= (0 if most == 1 else len(units))
+        again = [exact(f"visits part day('{one}') of seen parts {most} units") for one in wanted]
+        assert found == again
+    some = [exact(f"visits part day('{one}') of seen only (day('2024-02-28'), day('2024-02-29')) parts 1 units")
+            for one in wanted[:2]]  # fmt: skip
+    assert sum(some) == sum(bool(mine & {date(2024, 2, 28), date(2024, 2, 29)}) for mine in days)
 
 
 def test_bounded_rows_are_bounded(tmp_path):

@@ -13,6 +13,8 @@ from math import floor
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.parts import Part
+from margrave.planning.questions.language.public import Lookup
 
 ORDER = {
     "=": lambda x, y: x == y,
@@ -119,7 +121,36 @@ def rows(node, data, columns):
         case r.Except(left, right):
             other = rows(right, data, columns)
             return [one for one in once(rows(left, data, columns)) if one not in other]
+        case Lookup(inner, on, table, how):
+            return [
+                (u, {**row, **extra})
+                for u, row in rows(inner, data, columns)
+                for extra in public_rows(table, value(on, row), how)
+            ]
+        case Part(inner, key, wanted, most):
+            return portion(rows(inner, data, columns), key, wanted, most)
     raise AssertionError(node)
+
+
+def public_rows(table, key, how):
+    """The rows of a public table that have a key, without it."""
+    several = zip(*([getattr(one, "value", None) for one in column.values] for column in table.columns), strict=True)
+    names = [column.name for column in table.columns[1:]]
+    found = [dict(zip(names, rest, strict=True)) for first, *rest in several if key is not None and first == key]
+    return found or ([dict.fromkeys(names)] if how == "left" else [])
+
+
+def portion(found, key, wanted, most):
+    """The rows of one part. Which parts are kept of a unit that is in too many depends on its salt: none is here."""
+    declared = [one.value for one in key.only]
+    parts = {}
+    for u, row in found:
+        x = value(key.value, row)
+        if x is not None and (not declared or x in declared):
+            parts.setdefault(u, set()).add(x)
+    crowded = {u for u, mine in parts.items() if most is not None and len(mine) > most}
+    assert not crowded, "which parts are kept cannot be told here"
+    return [(u, row) for u, row in found if value(key.value, row) == wanted.value]
 
 
 def names(node, columns):
@@ -132,6 +163,8 @@ def names(node, columns):
             return [one.name for one in reductions]
         case r.Join(left, right, how):
             return names(left, columns) + ([] if how in ("semi", "anti") else names(right, columns))
+        case Lookup(inner, _, table, _):
+            return names(inner, columns) + [column.name for column in table.columns[1:]]
         case r.Union(left, _) | r.Intersect(left, _) | r.Except(left, _):
             return names(left, columns)
         case _:

@@ -10,6 +10,8 @@ from margrave.planning.questions.kinds import Days, Numbers, Values
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.parts import Part
+from margrave.planning.questions.language.public import LOOKUPS, Lookup, PublicColumn, PublicTable
 from margrave.planning.questions.rows import rows_of
 
 SPEC = """
@@ -73,6 +75,10 @@ def data_of(units, spec):
         table.name: [(number, row) for number, unit in enumerate(units) for row in unit[table.name]]
         for table in spec.tables
     }
+
+
+def constant(value):
+    return e.Text(value) if isinstance(value, str) else e.Day(value) if isinstance(value, date) else e.Numeral(value)
 
 
 class Random:
@@ -154,7 +160,7 @@ class Random:
         return e.Compare(self.random.choice(signs), *sides)
 
     def relation(self, depth):
-        pick = self.random.randint(0, 9) if depth else 99
+        pick = self.random.randint(0, 11) if depth else 99
         if pick == 99:
             return r.Rows(self.random.choice(["people", "visits"]))
         inner = self.relation(depth - 1)
@@ -171,8 +177,41 @@ class Random:
         if pick == 6:
             other = r.Where(inner, self.condition(columns, 1))
             return self.random.choice([r.Union, r.Intersect, r.Except])(inner, other)
+        if pick == 10:
+            return self.lookup(inner, columns)
+        if pick == 11:
+            return self.part(inner, columns)
         other = self.renamed(self.relation(depth - 1))
         return r.Join(inner, other, self.random.choice(r.JOINS))
+
+    def lookup(self, inner, columns):
+        """A join with a public table of some values of a column, some of them twice or unknown to the column."""
+        column = self.random.choice(columns)
+        keys = [self.constant(column.kind) for _ in range(self.random.randint(1, 4))]
+        if isinstance(column.kind, Values):
+            keys.append(e.Text("nowhere"))
+        makes = [
+            lambda: e.Text(self.random.choice("xyz")),
+            lambda: e.Numeral(Fraction(self.random.randint(-3, 3), self.random.choice([1, 2, 4]))),
+            lambda: e.Day(date(2024, 1, self.random.randint(1, 3))),
+        ]
+        added = []
+        for _ in range(self.random.randint(1, 2)):
+            make = self.random.choice(makes)
+            values = [make() if at == 0 or self.random.random() < 0.8 else e.Missing() for at in range(len(keys))]
+            added.append(PublicColumn(self.name(), tuple(values)))
+        table = PublicTable((PublicColumn(self.name(), tuple(keys)), *added))
+        return Lookup(inner, e.Column(column.name), table, self.random.choice(LOOKUPS))
+
+    def part(self, inner, columns):
+        """A part of a partition over some or all values of a column, in as many of which a unit is as it may be."""
+        column = self.random.choice(columns)
+        every = [constant(one) for one in kind_values(column.kind)]
+        some = self.random.sample(every, self.random.randint(1, len(every)))
+        only = tuple(some) if self.random.random() < 0.5 else ()
+        key = r.Key(self.name(), e.Column(column.name), only)
+        most = self.random.choice([None, rows_of(inner, self.spec).most])
+        return Part(inner, key, self.random.choice(only or every), most)
 
     def renamed(self, relation):
         return r.Select(relation, tuple(r.Named(self.name(), e.Column(one.name)) for one in self.columns(relation)))

@@ -64,18 +64,24 @@ def ask(
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question about an open data set, and pay for it.
+    """Ask a question about an open data set, and pay for it. A partition is paid for, and gives its parts purses.
 
     With --explain or --within it is not asked: what it would cost and be worth is said.
     """
     from margrave.publish.release import Release
+    from margrave.session.builders import QuestionBuilder
     from margrave.session.session import Session
 
     if out is not None:
         _check_out(out, asks=not explain and within is None)
     with Session.open(ledger, account, dataset) as session:
         asked = session.sql(question) if sql else session.ask(question)
-        if explain or within is not None:
+        only = explain or within is not None
+        if not isinstance(asked, QuestionBuilder):
+            parted = asked.explain(eps, rho=rho, within=within) if only else asked.release(eps, rho=rho)
+            _say(parted, parted.to_json, as_json)
+            return
+        if only:
             told = asked.explain(eps, rho=rho, within=within, confidence=confidence, rows=rows)
             _say(told, told.to_json, as_json)
             return

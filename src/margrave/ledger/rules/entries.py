@@ -10,9 +10,9 @@ from typing import Any
 from margrave.budget.units import Budget
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.amounts import budget_or_none, limit_or_none, read_limit
-from margrave.ledger.journal import NO_MARK, START, Entry, canonical, is_public, next_mark
+from margrave.ledger.journal import NO_MARK, RESERVING, START, Entry, canonical, is_public, next_mark
 from margrave.ledger.records import Account, DataSet, Grant, Grants, Keys, Members, Opened, Pool, Tip
-from margrave.ledger.rules import charges, questions
+from margrave.ledger.rules import charges, purses, questions
 from margrave.ledger.rules.limits import Filter, kept
 from margrave.ledger.rules.lookup import need_account, need_asked, need_dataset, need_members, need_pool
 from margrave.ledger.values import Notion, check_account_name, check_data_name, check_day, check_digest
@@ -35,7 +35,7 @@ def apply(view: View, entry: Entry, entry_hash: str, body_text: str | None = Non
     mark = NO_MARK if tip is None else tip.mark
     if is_public(entry.kind, entry.body):
         mark = next_mark(mark, entry, body_text)
-    if entry.kind == "reserve":
+    if entry.kind in RESERVING:
         view.put(need_asked(view, entry.body["request"]).marked(mark))
     tip = Tip(ledger, entry.number, entry_hash, entry.time, rules, mark)
     view.put(tip)
@@ -321,10 +321,12 @@ _SECOND: Mapping[str, Rule] = {
     "key": _key,
     "opened": _opened,
     "reserve": questions.reserve,
+    "escrow": purses.escrow,
+    "spend": purses.spend,
     "drawn": questions.drawn,
     "commit": questions.commit,
     "failed": questions.failed,
-    "void": questions.void,
+    "void": purses.void,
 }
 
 _RULES: Mapping[int, Mapping[str, Rule]] = {1: _FIRST, 2: _SECOND}

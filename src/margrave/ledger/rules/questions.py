@@ -96,7 +96,7 @@ def _give_back(view: View, asked: RequestRecord, others: list[str]) -> None:
     heirs = [one for one in _all(view, others) if not one.cap]
     if asked.cap and heirs:
         view.put(heirs[0]._replace(cap=True))
-    elif asked.cap:
+    elif asked.cap and not asked.purse:
         refund_cap(view, pool, asked.cost)
     for payer, index in asked.paid:
         heirs = [one for one in _all(view, others) if _relies(view, one, payer)]

@@ -7,6 +7,7 @@ the time it took says as little as can be. Whatever fails has one text.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 
-from margrave.errors import DataError, FaultError
+from margrave.errors import DataError, FaultError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.work import GUARD
@@ -38,6 +39,7 @@ class Answerer:
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = False
         self._one = RLock()
+        self._owner = os.getpid()
 
     def __enter__(self) -> Self:
         return self
@@ -52,8 +54,19 @@ class Answerer:
 
     def check(self) -> None:
         """Start the worker, before anything is reserved: a store that cannot be opened costs nothing."""
+        self.check_owner()
         with self._one:
             self._start()
+
+    @property
+    def owned(self) -> bool:
+        """Whether this is the process that made it."""
+        return os.getpid() == self._owner
+
+    def check_owner(self) -> None:
+        """A forked process would read answers that are meant for its parent, and its parent those meant for it."""
+        if not self.owned:
+            raise UsageError("this session belongs to the process that opened it: open another one after a fork")
 
     def _start(self) -> None:
         if self._process is not None and self._process.poll() is None and not self._waiting:
@@ -76,6 +89,7 @@ class Answerer:
 
     def numbers(self, question: Question) -> tuple[int, ...]:
         """The noisy whole numbers that answer a question."""
+        self.check_owner()
         started, seconds = monotonic(), question.work.seconds
         with self._one:
             reply = self._asked(question, GUARD * seconds)
@@ -118,8 +132,9 @@ class Answerer:
         process, self._process = self._process, None
         if process is None:
             return
-        process.kill()
-        process.wait()
+        if self.owned:
+            process.kill()
+            process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()

@@ -10,6 +10,7 @@ from typing import assert_never
 from margrave.planning.questions.programs import (
     Absent,
     AllTests,
+    Attach,
     Calendar,
     Combine,
     Either,
@@ -21,6 +22,7 @@ from margrave.planning.questions.programs import (
     Opposite,
     Order,
     Pick,
+    Portion,
     Project,
     Quotient,
     Reckon,
@@ -46,7 +48,7 @@ def whole_sql(program: Whole, prefix: str = "") -> str:
         case RowField(at):
             return f"CAST({prefix}c{int(at)} AS BIGINT)"
         case Fixed(value):
-            return "CAST(NULL AS BIGINT)" if value is None else f"CAST({int(value)} AS BIGINT)"
+            return _constant(value)
         case Reckon(sign, left, right):
             return f"({whole_sql(left, prefix)} {_RECKON[sign]} {whole_sql(right, prefix)})"
         case Quotient(value, by):
@@ -113,6 +115,10 @@ class RowsCompiler:
             case Once(rows):
                 inner, width = self._from(rows)
                 return f"SELECT DISTINCT u{_list('', width)} FROM {inner}", width
+            case Attach():
+                return self._attach(program)
+            case Portion():
+                return self._portion(program)
             case Combine(how, left, right):
                 one, width = self.sql(left)
                 other, _ = self.sql(right)
@@ -140,10 +146,40 @@ class RowsCompiler:
         fields += "".join(f", {b}.c{at} AS c{left + at}" for at in range(right))
         return f"SELECT {a}.u AS u{fields} {joined}", left + right
 
+    def _attach(self, program: Attach) -> tuple[str, int]:
+        """The public rows are whole numbers of ours, written out."""
+        inner, width = self._from(program.rows)
+        a, b = f"q{next(self._names)}", f"q{next(self._names)}"
+        nothing = (None,) * (program.width + 1)
+        rows = ", ".join(f"({', '.join(_constant(one) for one in row)})" for row in program.table or (nothing,))
+        named = ", ".join(["k", *(f"d{at}" for at in range(program.width))])
+        fields = _list(f"{a}.", width)
+        fields += "".join(f", {b}.d{at} AS c{width + at}" for at in range(program.width))
+        keyed = f"SELECT u{_list('', width)}, {whole_sql(program.key)} AS k FROM {inner}"
+        joined = f"({keyed}) AS {a} {_JOIN[program.how]} (VALUES {rows}) AS {b}({named}) ON {a}.k = {b}.k"
+        return f"SELECT {a}.u AS u{fields} FROM {joined}", width + program.width
+
+    def _portion(self, program: Portion) -> tuple[str, int]:
+        """Which parts of a unit are kept is decided by a hash of its salt and of the part: the same for all parts."""
+        inner, width = self._from(program.rows)
+        fields, key = _list("", width), whole_sql(program.key)
+        if program.most is None:
+            return f"SELECT u{fields} FROM {inner} WHERE {key} = {int(program.code)}", width
+        a, b = f"q{next(self._names)}", f"q{next(self._names)}"
+        keyed = f"SELECT u{fields}, {key} AS k FROM {inner} WHERE {test_sql(program.within)}"
+        rank = "dense_rank() OVER (PARTITION BY u ORDER BY hash(s, k), k)"
+        ranked = f"SELECT {a}.*, {rank} AS d FROM ({keyed}) AS {a} JOIN units USING (u)"
+        kept = f"d <= {int(program.most)} AND k = {int(program.code)}"
+        return f"SELECT u{fields} FROM ({ranked}) AS {b} WHERE {kept}", width
+
     def _reduce(self, program: Reduce) -> tuple[str, int]:
         inner, _ = self._from(program.rows)
         named = "".join(f", {_reduction(how, one)} AS c{at}" for at, (how, one) in enumerate(program.fields))
         return f"SELECT u{named} FROM {inner} GROUP BY u", len(program.fields)
+
+
+def _constant(value: int | None) -> str:
+    return "CAST(NULL AS BIGINT)" if value is None else f"CAST({int(value)} AS BIGINT)"
 
 
 def _list(prefix: str, width: int) -> str:

@@ -17,6 +17,8 @@ from margrave.budget.numbers import exact_text
 from margrave.errors import SpecError, UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.questions.kinds import Days, Kind, Numbers, Values
+from margrave.planning.questions.language.public import PublicTable
+from margrave.planning.questions.public import public_dict, read_public
 from margrave.spec.attributes import name_problem, read_attributes
 from margrave.spec.choices import NEIGHBOURS, Neighbours
 from margrave.spec.codebook import CodebookEntry, Range
@@ -24,7 +26,7 @@ from margrave.spec.document import located, parse_text, spec_text, with_lines
 from margrave.spec.reader import Node, TooManyError
 from margrave.spec.write import entry_dict, json_ready
 
-SECTIONS = ("title", "unit", "neighbours", "tables")
+SECTIONS = ("title", "unit", "neighbours", "tables", "public")
 TABLE_KEYS = ("source", "unit", "max_records", "rows", "columns")
 NUMBER_KEYS = ("number", "step")
 MOST_RECORDS = 1 << 16
@@ -78,17 +80,23 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class DataSpec:
-    """A checked declaration. What is protected is a unit with all its rows in all tables."""
+    """A checked declaration. What is protected is a unit with all its rows in all tables.
+
+    ``public_tables``: tables that protect nobody, each with its name, for rows to be joined with.
+    """
 
     tables: tuple[TableSpec, ...]
     neighbours: Neighbours = "add-remove"
     title: str = ""
+    public_tables: tuple[tuple[str, PublicTable], ...] = ()
     base: Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(sorted(self.tables, key=lambda table: table.name)))
+        object.__setattr__(self, "public_tables", tuple(sorted(self.public_tables, key=lambda one: one[0])))
         names = [table.name for table in self.tables]
-        if not names or len(set(names)) != len(names):
+        every = [*names, *(name for name, _ in self.public_tables)]
+        if not names or len(set(every)) != len(every):
             raise UsageError("a data set for questions needs tables with different names")
         if len(self.tables) > 1 and any(table.unit is None for table in self.tables):
             raise UsageError("tables that share a unit need the column that names it")
@@ -111,6 +119,11 @@ class DataSpec:
         return "question"
 
     @property
+    def public(self) -> dict[str, PublicTable]:
+        """The public tables, by name."""
+        return dict(self.public_tables)
+
+    @property
     def notion(self) -> Notion:
         """Whom questions protect. A unit's records are those in all tables together."""
         return Notion(
@@ -127,7 +140,9 @@ class DataSpec:
         """The publishable part, in the shape of the TOML file; `load` reads it back."""
         head: dict[str, Any] = {"title": self.title} if self.title else {}
         tables = {table.name: _table_dict(table) for table in self.tables}
-        return cast(dict[str, Any], json_ready({**head, "neighbours": self.neighbours, "tables": tables}))
+        public = {name: public_dict(table) for name, table in self.public_tables}
+        told = {**head, "neighbours": self.neighbours, "tables": tables, **({"public": public} if public else {})}
+        return cast(dict[str, Any], json_ready(told))
 
 
 def _table_dict(table: TableSpec) -> dict[str, object]:
@@ -170,9 +185,15 @@ def _read(root: Node, base: Path | None) -> DataSpec | None:
         keys["tables"].problem("declare at least one table")
     if len(declared) > 1 and any(table.unit is None for table in sound):
         root.problem('tables that share a unit need the column that names it: unit = "…"')
+    public = read_public(keys["public"], list(declared)) if "public" in keys else {}
+    for name, table in public.items():
+        for problem in filter(
+            None, [word_problem(name, "table"), *(word_problem(c.name, "column") for c in table.columns)]
+        ):
+            keys["public"].problem(problem)
     if root.problems or neighbours is None:
         return None
-    return DataSpec(sound, neighbours, title or "", base)
+    return DataSpec(sound, neighbours, title or "", tuple(public.items()), base)
 
 
 def _read_table(name: str, node: Node, shared: str | None) -> TableSpec | None:

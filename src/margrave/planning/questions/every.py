@@ -11,17 +11,20 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.form import read_as
 from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.partition import PartPurse, read_purse
 from margrave.planning.questions.question import FORMAT, PricedQuestion
 from margrave.planning.questions.tables import TablesQuestion, read_tables
 
 Question = PricedQuestion | TablesQuestion
 
 
-def question_of(data: DataSpec, aggregate: Aggregate, budget: Price) -> Question:
-    """What is asked of a data set, at a budget; tables are planned."""
+def question_of(data: DataSpec, aggregate: Aggregate, budget: Price, purse: PartPurse | None = None) -> Question:
+    """What is asked of a data set, at a budget; tables are planned. ``purse``: that of a part, which pays."""
     if isinstance(aggregate, Tables):
+        if purse is not None:
+            raise UsageError("the purse of a part does not pay for tables: ask for them outside the partition")
         return TablesQuestion.planned(data, aggregate, budget)
-    return PricedQuestion(data, aggregate, budget)
+    return PricedQuestion(data, aggregate, budget, purse)
 
 
 def read_asked(value: Mapping[str, Any]) -> Question:
@@ -34,4 +37,4 @@ def read_asked(value: Mapping[str, Any]) -> Question:
     data, aggregate = DataSpec.load(value["data"]), read_as(value["asked"], Aggregate)
     if isinstance(aggregate, Tables):
         return read_tables(value, data, aggregate, budget)
-    return PricedQuestion(data, aggregate, budget)
+    return PricedQuestion(data, aggregate, budget, read_purse(value["purse"], data) if "purse" in value else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 from margrave.budget.units import ZCDP, PureDP
@@ -33,10 +34,12 @@ def least_budget(
     ``confidence``: with at least this probability, for each value by itself. ``rows``: how many rows each group is
     taken to have, where the error depends on it.
     """
+    numbers = (within, confidence)
+    if any(isinstance(one, bool) or not isinstance(one, int | float | Fraction | Decimal) for one in numbers):
+        raise UsageError("'within' and 'confidence' must be numbers, such as within=10, confidence=0.95")
     if not within > 0 or not 0 < confidence < 1:
         raise UsageError("'within' must be greater than 0, and 'confidence' lie between 0 and 1")
-    if rows is not None and rows < 1:
-        raise UsageError("'rows' must be at least 1")
+    check_rows(rows)
     sought = sought_of(aggregate, data)
 
     def enough(number: Fraction) -> bool:
@@ -59,6 +62,12 @@ def least_tables(data: DataSpec, aggregate: Tables, within: float, confidence: f
     budget = plan.spec.budget
     assert isinstance(budget, PureDP)
     return TablesQuestion.planned(data, aggregate, budget)
+
+
+def check_rows(rows: object) -> None:
+    """Refuse a number of rows to expect that is none."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise UsageError("'rows' must be a whole number, at least 1: how many rows each group is taken to have")
 
 
 def _worst(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.expressions import AllOf, Column, Condition, IsMissing, Negation
+from margrave.planning.questions.language.parts import Part
+from margrave.planning.questions.language.public import Lookup
 from margrave.planning.questions.language.relations import (
     Distinct,
     Except,
@@ -25,7 +27,7 @@ def is_never_missing(name: str, relation: Relation, data: DataSpec) -> bool:
             return _declared(name, table, data)
         case Where(rows, condition):
             return _excludes(condition, name) or is_never_missing(name, rows, data)
-        case Distinct(rows):
+        case Distinct(rows) | Part(rows, _, _, _) | Lookup(rows, _, _, _):
             return is_never_missing(name, rows, data)
         case Select():
             given = {one.name: one.value for one in relation.columns}

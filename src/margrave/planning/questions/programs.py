@@ -163,4 +163,29 @@ class Combine:
     right: RowsProgram
 
 
-RowsProgram = Scan | KeepRows | Project | Match | Reduce | Once | Combine
+@dataclass(frozen=True)
+class Attach:
+    """Rows joined with public rows, the first field of which is compared with ``key``; the others are added.
+
+    ``width``: how many are added. ``how``: ``inner`` or ``left``.
+    """
+
+    rows: RowsProgram
+    key: Whole
+    table: tuple[tuple[int | None, ...], ...]
+    width: int
+    how: str
+
+
+@dataclass(frozen=True)
+class Portion:
+    """The rows whose key is ``code``; of each unit at most ``most`` keys ``within`` the partition, where not None."""
+
+    rows: RowsProgram
+    key: Whole
+    within: Test
+    code: int
+    most: int | None
+
+
+RowsProgram = Scan | KeepRows | Project | Match | Reduce | Once | Combine | Attach | Portion

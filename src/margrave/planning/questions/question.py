@@ -18,6 +18,7 @@ from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.form import check_form_size, read_as
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.mechanisms import Mechanism, Price, mechanism_of
+from margrave.planning.questions.partition import PartPurse, read_purse
 from margrave.planning.questions.sought import Sought, sought_of
 from margrave.planning.questions.work import Work, work_of
 from margrave.planning.written import digest_of
@@ -27,15 +28,24 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PricedQuestion:
-    """An aggregate of a data set, at a budget in ε or ρ. It is an `Asked`."""
+    """An aggregate of a data set, at a budget in ε or ρ. It is an `Asked`.
+
+    ``purse``: where it is about a part, the purse of the part that pays. Such a question is priced for a unit that is
+    added or removed: what a replaced one costs was charged with the partition.
+    """
 
     data: DataSpec
     aggregate: Aggregate
     budget: Price
+    purse: PartPurse | None = None
 
     def __post_init__(self) -> None:
         if self.budget.delta:
             raise UsageError("a question is asked at a pure ε, or at a ρ")
+        if not isinstance(self.aggregate, Aggregate):
+            raise UsageError("a partition is opened, and its parts are asked: ask one of them")
+        if self.purse is not None:
+            self.purse.check(self.data, self.aggregate.rows)
         check_form_size(self.aggregate)
         self.work.check()
         if self.amount > amount(self.budget):
@@ -52,7 +62,12 @@ class PricedQuestion:
     @cached_property
     def sought(self) -> Sought:
         """What is sought of the rows, and how far one unit can move it."""
-        return sought_of(self.aggregate, self.data)
+        return sought_of(self.aggregate, self.priced_data)
+
+    @property
+    def priced_data(self) -> DataSpec:
+        """The data set with the neighbours that the question is priced for."""
+        return self.data if self.purse is None else replace(self.data, neighbours="add-remove")
 
     @cached_property
     def work(self) -> Work:
@@ -62,7 +77,7 @@ class PricedQuestion:
     @cached_property
     def mechanism(self) -> Mechanism:
         """How one unit is hidden."""
-        return mechanism_of(self.aggregate, self.sought, self.budget, self.data.neighbours)
+        return mechanism_of(self.aggregate, self.sought, self.budget, self.priced_data.neighbours)
 
     @property
     def mechanism_said(self) -> str:
@@ -108,12 +123,13 @@ class PricedQuestion:
 
     def asked_json(self) -> dict[str, Any]:
         """All that determines the answer's distribution; `read_question` reads it back."""
-        return {
+        told = {
             "format": FORMAT,
             "data": self.data.public_dict(),
             "asked": self.aggregate.to_json(),
             "budget": self.budget.as_dict(),
         }
+        return told if self.purse is None else {**told, "purse": self.purse.to_json()}
 
     @cached_property
     def forecast(self) -> tuple[Expectation, ...]:
@@ -129,8 +145,14 @@ class PricedQuestion:
         whom = "whether one unit, with all its rows in all tables, is there or not"
         if self.data.neighbours == "replace":
             whom = "which rows one unit has in all tables; how many units there are is not"
+        first = f"The answer satisfies differential privacy with {self.cost}. Protected is {whom}."
+        if self.purse is not None:
+            first = (
+                f"{self.cost} is paid from the purse of a part. All answers of all parts together satisfy differential "
+                f"privacy with {self.purse.partition.cost}, which was charged once. Protected is {whom}."
+            )
         return (
-            f"The answer satisfies differential privacy with {self.cost}. Protected is {whom}.",
+            first,
             f"One unit moves the answer by at most {self.sought.move.l1} in all: {self.sought.reason}.",
         )
 
@@ -163,4 +185,6 @@ def read_question(value: Mapping[str, Any]) -> PricedQuestion:
     budget = budget_from_dict(value["budget"]).without_delta()
     if budget is None:
         raise UsageError("a question is asked at a pure ε, or at a ρ")
-    return PricedQuestion(DataSpec.load(value["data"]), read_as(value["asked"], Aggregate), budget)
+    data = DataSpec.load(value["data"])
+    purse = read_purse(value["purse"], data) if "purse" in value else None
+    return PricedQuestion(data, read_as(value["asked"], Aggregate), budget, purse)

@@ -12,7 +12,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError, UsageError, suggest
+from margrave.planning.questions.axes import Axis, axis_of, within
 from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of
+from margrave.planning.questions.language.expressions import Column
+from margrave.planning.questions.language.parts import Part, Partition
+from margrave.planning.questions.language.public import Lookup
 from margrave.planning.questions.language.relations import (
     Distinct,
     Except,
@@ -27,13 +31,21 @@ from margrave.planning.questions.language.relations import (
     Where,
     check_names,
 )
-from margrave.planning.questions.lowering import ColumnShape, Lowered, lower, lower_test, need_numbers
+from margrave.planning.questions.lowering import (
+    ColumnShape,
+    Lowered,
+    constant_code,
+    lower,
+    lower_test,
+    need_numbers,
+)
 from margrave.planning.questions.programs import (
     AllTests,
     Combine,
     KeepRows,
     Match,
     Once,
+    Portion,
     Project,
     Reduce,
     RowField,
@@ -42,6 +54,7 @@ from margrave.planning.questions.programs import (
     Test,
     Whole,
 )
+from margrave.planning.questions.public import attached, table_of
 
 if TYPE_CHECKING:
     from margrave.planning.questions.data_spec import DataSpec
@@ -87,6 +100,10 @@ def rows_of(relation: Relation, data: DataSpec) -> RowsShape:
             return RowsShape(Once(inner.program), inner.columns, _different(inner))
         case Union(left, right) | Intersect(left, right) | Except(left, right):
             return _combine(relation.kind, rows_of(left, data), rows_of(right, data))
+        case Lookup():
+            return _lookup(relation, rows_of(relation.rows, data), data)
+        case Part():
+            return _part(relation, rows_of(relation.rows, data))
     raise UsageError(f"a {relation.kind!r} cannot stand here")
 
 
@@ -126,19 +143,58 @@ def _join(left: RowsShape, right: RowsShape, how: str) -> RowsShape:
     program = Match(left.program, right.program, how)
     if how in ("semi", "anti"):
         return RowsShape(program, left.columns, left.most)
-    most = left.most * (right.most if how == "inner" else max(1, right.most))
+    most = _checked(left.most * (right.most if how == "inner" else max(1, right.most)))
+    extra = 1 if how == "left" else 0
+    right_columns = tuple(_column(one.name, one.kind, one.spread + extra, most) for one in right.columns)
+    _check_apart(left.columns, right.columns)
+    return RowsShape(program, (*left.columns, *right_columns), most)
+
+
+def _checked(most: int) -> int:
     if most > MOST_UNIT_ROWS:
         raise RefusedError(
             f"one unit may have {most:,} rows after this join, at most {MOST_UNIT_ROWS:,} are possible: reduce one "
             "side to a row for each unit first (per unit), or join less"
         )
-    extra = 1 if how == "left" else 0
-    right_columns = tuple(_column(one.name, one.kind, one.spread + extra, most) for one in right.columns)
-    columns = (*left.columns, *right_columns)
-    twice = sorted({one.name for one in left.columns} & {one.name for one in right.columns})
+    return most
+
+
+def _check_apart(left: Sequence[ColumnShape], right: Sequence[ColumnShape]) -> None:
+    twice = sorted({one.name for one in left} & {one.name for one in right})
     if twice:
         raise UsageError(f"both sides of the join have a column {twice[0]!r}: select it under another name first")
-    return RowsShape(program, columns, most)
+
+
+def _lookup(relation: Lookup, inner: RowsShape, data: DataSpec) -> RowsShape:
+    """Each row meets at most as many public rows as one key has, and a value of the row as many different ones."""
+    table = table_of(relation.table, data)
+    on = lower(relation.on, inner.columns)
+    program, kinds = attached(inner.program, on, table, relation.how)
+    fanout = max(table.fanout, 1 if relation.how == "left" else 0)
+    most, spread = _checked(inner.most * fanout), inner.spread(on) * fanout
+    added = tuple(_column(one.name, kind, spread, most) for one, kind in zip(table.columns[1:], kinds, strict=True))
+    _check_apart(inner.columns, added)
+    return RowsShape(program, (*inner.columns, *added), most)
+
+
+def parts_of(partition: Partition, inner: RowsShape) -> tuple[Axis, Lowered, int]:
+    """The parts of a partition, the program of its key, and how many parts one unit can be in."""
+    lowered = lower(partition.by.value, inner.columns)
+    axis = axis_of(partition.by, lowered)
+    return axis, lowered, min(inner.spread(lowered), len(axis.codes))
+
+
+def _part(relation: Part, inner: RowsShape) -> RowsShape:
+    axis, lowered, natural = parts_of(relation.partition, inner)
+    code = constant_code(axis.kind, relation.value)
+    if code is None or code not in axis.codes:
+        raise UsageError(f"the partition by {relation.by.name!r} has no such part")
+    most = relation.most_parts
+    kept = most if most is not None and most < natural else None
+    program = Portion(inner.program, lowered.program, within(lowered.program, axis), code, kept)
+    single = relation.by.value
+    columns = tuple(replace(one, spread=1) if single == Column(one.name) else one for one in inner.columns)
+    return RowsShape(program, columns, inner.most)
 
 
 def _per_unit(relation: PerUnit, inner: RowsShape) -> RowsShape:

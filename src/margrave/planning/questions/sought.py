@@ -4,15 +4,15 @@ which bounds are enforced on the way, and how far one unit can move the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, prod
 
 from margrave.errors import RefusedError, UsageError
+from margrave.planning.questions.axes import MOST_ANSWERS, Axis, axis_of, within
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.kinds import MOST_WHOLE, Kind, Numbers, Values, size_of
+from margrave.planning.questions.kinds import MOST_WHOLE, Kind, Numbers, Values
 from margrave.planning.questions.language.aggregates import (
     Aggregate,
     Average,
@@ -26,13 +26,12 @@ from margrave.planning.questions.language.aggregates import (
 )
 from margrave.planning.questions.language.expressions import Missing, Numeral, Value
 from margrave.planning.questions.language.relations import Key
-from margrave.planning.questions.lowering import Lowered, constant_code, lower, need_numbers
+from margrave.planning.questions.lowering import lower, need_numbers
 from margrave.planning.questions.price import Neighbours, UnitBounds, UnitMove, rows_move, totals_move
 from margrave.planning.questions.programs import (
     Absent,
     AllTests,
     Fixed,
-    Member,
     Opposite,
     Order,
     Pick,
@@ -42,23 +41,8 @@ from margrave.planning.questions.programs import (
 )
 from margrave.planning.questions.rows import RowsShape, rows_of
 
-MOST_ANSWERS = 1 << 20
-"""Cells of one answer, groups times values of a grid: each gets its noise."""
 MOST_GROUPS = 1 << 16
 """Groups of one answer."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One key of the groups: its name, its kind, and the whole numbers that it is grouped over."""
-
-    name: str
-    kind: Kind
-    codes: Sequence[int]
-
-    @property
-    def shown(self) -> list[object]:
-        return [self.kind.show(code) for code in self.codes]
 
 
 @dataclass(frozen=True)
@@ -106,7 +90,7 @@ def sought_of(aggregate: Aggregate, data: DataSpec) -> Sought:
     """What an aggregate seeks of a data set, or why it cannot be asked."""
     rows = rows_of(aggregate.rows, data)
     lowered = [lower(key.value, rows.columns) for key in aggregate.keys]
-    axes = tuple(_axis(key, one) for key, one in zip(aggregate.keys, lowered, strict=True))
+    axes = tuple(axis_of(key, one) for key, one in zip(aggregate.keys, lowered, strict=True))
     cells = prod(len(axis.codes) for axis in axes)
     if cells > MOST_GROUPS:
         raise RefusedError(
@@ -143,7 +127,7 @@ class _Asked:
         """Rows are used whose keys are among those of the axes."""
         found: list[Test] = []
         for axis, key in zip(self.axes, self.keys, strict=True):
-            found.append(_within(key, axis))
+            found.append(within(key, axis))
         return found
 
     def bounds(self, most_rows: int | None, most_groups: int | None, per_group: int | None) -> UnitBounds:
@@ -158,32 +142,6 @@ class _Asked:
 
 def _least(one: int, other: int | None) -> int:
     return one if other is None else min(one, other)
-
-
-def _within(key: Whole, axis: Axis) -> Test:
-    codes = axis.codes
-    if isinstance(codes, range):
-        return AllTests((Order(">=", key, Fixed(codes[0])), Order("<=", key, Fixed(codes[-1]))))
-    return Member(key, tuple(codes))
-
-
-def _axis(key: Key, lowered: Lowered) -> Axis:
-    kind = lowered.kind
-    if kind is None:
-        raise UsageError(f"{key.name!r} is always missing: there is nothing to group by")
-    if not key.only:
-        return Axis(key.name, kind, _declared(kind, repr(key.name)))
-    codes = [constant_code(kind, one) for one in key.only]
-    found = tuple(dict.fromkeys(code for code in codes if code is not None))
-    if len(found) < len(codes):
-        raise UsageError(f"the values given for {key.name!r} must be different, and values that it can have")
-    return Axis(key.name, kind, found)
-
-
-def _declared(kind: Kind, what: str) -> range:
-    if size_of(kind) > MOST_ANSWERS:
-        raise RefusedError(f"{what} has {size_of(kind):,} values, at most {MOST_ANSWERS:,} are possible: use bins")
-    return range(kind.low, kind.high + 1)
 
 
 def _count(aggregate: Count, asked: _Asked) -> Sought:
@@ -313,7 +271,7 @@ def _distribution(aggregate: Quantiles | Cumulative | Choose, asked: _Asked) -> 
         raise UsageError(f"{what} is asked of something that is always missing")
     if isinstance(kind, Values) and not isinstance(aggregate, Choose):
         raise UsageError(f"{what} needs a number or a day, and has {kind.said()}")
-    grid = _axis(Key("value", aggregate.value, _given(aggregate)), lowered)
+    grid = axis_of(Key("value", aggregate.value, _given(aggregate)), lowered)
     if len(grid.codes) * asked.cells > MOST_ANSWERS:
         raise RefusedError(
             f"{len(grid.codes):,} values in {asked.cells:,} groups are more than {MOST_ANSWERS:,}: ask about a coarser "
@@ -324,7 +282,7 @@ def _distribution(aggregate: Quantiles | Cumulative | Choose, asked: _Asked) -> 
     groups, per_group = getattr(aggregate, "most_groups", None), getattr(aggregate, "most_per_group", None)
     bounds = asked.bounds(aggregate.most_rows, groups, per_group)
     move = rows_move(bounds, 1, 2, asked.neighbours)
-    used = [*asked.used, _within(lowered.program, grid)]
+    used = [*asked.used, within(lowered.program, grid)]
     found = asked.sought((Fixed(1),), used, bounds, move, _rows_reason(bounds, asked, "each counts once"))
     return replace(
         found,

@@ -77,6 +77,10 @@ class TablesQuestion:
     def way(self) -> str:
         return "tables"
 
+    @property
+    def purse(self) -> None:
+        """No purse of a part pays for tables."""
+
     @cached_property
     def title(self) -> str:
         return said(self.aggregate)

@@ -6,12 +6,24 @@ says nothing. Ten times the class is the guard against faults.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.programs import Combine, KeepRows, Match, Once, Project, Reduce, RowsProgram, Scan
+from margrave.planning.questions.programs import (
+    Attach,
+    Combine,
+    KeepRows,
+    Match,
+    Once,
+    Portion,
+    Project,
+    Reduce,
+    RowsProgram,
+    Scan,
+)
 
 if TYPE_CHECKING:
     from margrave.planning.questions.sought import Sought
@@ -80,7 +92,11 @@ def _effort(program: RowsProgram, data: DataSpec) -> tuple[int, int, int]:
         case KeepRows(rows, _) | Project(rows, _):
             found, most, total = _effort(rows, data)
             return found, most, total + found
-        case Once(rows):
+        case Attach(rows, _, table, _, _):
+            found, most, total = _effort(rows, data)
+            times = max(Counter(row[0] for row in table).values(), default=1)
+            return found * times, most * times, total + 4 * (found * times + len(table))
+        case Once(rows) | Portion(rows, _, _, _, _):
             found, most, total = _effort(rows, data)
             return found, most, total + 4 * found
         case Reduce(rows, _):

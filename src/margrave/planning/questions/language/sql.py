@@ -17,6 +17,7 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.public import Lookup, PublicName, PublicTable
 from margrave.planning.questions.language.tokens import MOST_LETTERS
 
 _HOW = {
@@ -32,8 +33,8 @@ _ASKED = {"Count", "Median", *_VALUED, *_QUANTILES}
 _SILENT = {"big_int", "_type"}
 
 
-def read_sql(text: str, data: DataSpec) -> a.Aggregate:
-    """The question that an SQL text asks of a data set."""
+def read_sql(text: str, data: DataSpec, public: Mapping[str, PublicTable] | None = None) -> a.Aggregate:
+    """The question that an SQL text asks of a data set; ``public``: further public tables that it may name."""
     try:
         import sqlglot
     except ImportError:
@@ -47,7 +48,7 @@ def read_sql(text: str, data: DataSpec) -> a.Aggregate:
     if len(found) != 1 or found[0] is None:
         raise UsageError("a question is one SELECT")
     try:
-        return _Translator(data).question(found[0])
+        return _Translator(data, public or {}).question(found[0])
     except RecursionError:
         raise UsageError("the question has too many levels") from None
 
@@ -70,9 +71,13 @@ def _only(node: Any, *allowed: str) -> None:
 
 
 class _Translator:
-    def __init__(self, data: DataSpec) -> None:
-        self._data = data
+    def __init__(self, data: DataSpec, public: Mapping[str, PublicTable]) -> None:
         self._tables = {table.name: table for table in data.tables}
+        self._columns = {table.name: {one.name for one in table.columns} for table in data.tables}
+        self._public: dict[str, PublicTable | PublicName] = {name: PublicName(name) for name in data.public}
+        self._public |= public
+        self._given = {**data.public, **public}
+        self._columns |= {name: {one.name for one in table.columns[1:]} for name, table in self._given.items()}
         self._aliases: dict[str, str] = {}
 
     def question(self, node: Any) -> a.Aggregate:
@@ -108,6 +113,8 @@ class _Translator:
         how = _HOW.get(words)
         if how is None:
             _refuse(node, f": {words} joins are not")
+        if _kind(node.this) == "Table" and node.this.name in self._public:
+            return self._lookup(rows, node, how)
         joined = self._table(node.this)
         using, on = node.args.get("using"), node.args.get("on")
         if using:
@@ -120,6 +127,23 @@ class _Translator:
         if any(name not in units for name in named) or (using and len(named) != 1):
             raise UsageError(f"tables are joined on the unit alone ({', '.join(sorted(map(str, units)))})")
         return r.Join(rows, joined, how)
+
+    def _lookup(self, rows: r.Relation, node: Any, how: str) -> r.Relation:
+        """A join with a public table: ON people.region = places.region, or USING (region)."""
+        _only(node.this, "this", "alias")
+        name, alias = node.this.name, node.this.alias or node.this.name
+        key = self._given[name].keys.name
+        using, on = node.args.get("using"), node.args.get("on")
+        sides = [on.this, on.expression] if on is not None and _kind(on) == "EQ" else []
+        public = [one for one in sides if _kind(one) == "Column" and (one.table, one.name) == (alias, key)]
+        if using and [one.name for one in using] == [key]:
+            value: e.Value = e.Column(key)
+        elif len(public) == 1:
+            value = self._value(next(one for one in sides if one is not public[0]))
+        else:
+            raise UsageError(f"the public table {name!r} is joined on its key: ON … = {alias}.{key}, or USING ({key})")
+        self._aliases[alias] = name
+        return Lookup(rows, value, self._public[name], how)
 
     def _split(self, listed: list[Any]) -> tuple[Any, list[Any]]:
         """The one aggregate of a SELECT, and what else it lists."""
@@ -139,6 +163,11 @@ class _Translator:
             _only(group, "expressions", "all")
         grouped = listed if group is not None and group.args.get("all") else (group.expressions if group else [])
         for one in grouped:
+            if _kind(one) == "Literal":
+                raise UsageError(
+                    f"GROUP BY {one.sql()[:20]} is not allowed in a question: positions and constants are no names; "
+                    "name the column, GROUP BY region"
+                )
             inner, name = (one.this, one.alias) if _kind(one) == "Alias" else (one, one.name)
             if _kind(inner) == "Column" and name in named:
                 inner = named[name]
@@ -234,7 +263,7 @@ class _Translator:
         _only(node, "this", "table")
         name, alias = node.name, node.table
         within = [self._aliases[alias]] if alias in self._aliases else [] if alias else list(self._aliases.values())
-        known = {column.name for table in within for column in self._tables[table].columns}
+        known = {column for table in within for column in self._columns[table]}
         if name not in known:
             raise UsageError(f"there is no column {node.sql()[:60]!r}{suggest(name, known)}")
         return e.Column(name)

@@ -9,7 +9,7 @@ from margrave.errors import UsageError
 
 MOST_LETTERS = 100_000
 _TOKEN = re.compile(
-    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<range>\d+-\d+)(?![\w.])|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<day>\d{4}-\d{1,2}-\d{1,2})(?![\w.])|(?P<range>\d+-\d+)(?![\w.])|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[A-Za-z_]\w*)|(?P<sign>//|!=|<=|>=|<>|[-+*=<>(),]))"
 )
 

@@ -36,6 +36,8 @@ from margrave.planning.questions.language.expressions import (
     Text,
 )
 from margrave.planning.questions.language.form import LanguageNode
+from margrave.planning.questions.language.parts import Part, Partition
+from margrave.planning.questions.language.public import Lookup, PublicColumn, PublicName, PublicTable
 from margrave.planning.questions.language.relations import (
     Distinct,
     Except,
@@ -107,6 +109,15 @@ def _join(form: Join) -> str:
     return f"{said(form.left)} {how}join {_within(form.right)}"
 
 
+def _lookup(form: Lookup) -> str:
+    how = "" if form.how == "inner" else f"{form.how} "
+    return f"{said(form.rows)} {how}join {said(form.table)} on {said(form.on)}"
+
+
+def _parted(form: Part | Partition) -> str:
+    return said(form.by) + ("" if form.most_parts is None else f" parts {form.most_parts}")
+
+
 def _aggregate(form: Aggregate) -> str:
     by = f" by {_joined(form.keys)}" if form.keys else ""
     return f"{said(form.rows)}{by} {_asked(form)}{_bounds(form)}"
@@ -173,6 +184,12 @@ _WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
     Except: _either("except"),
     Key: _key,
     TableOf: lambda form: " * ".join(form.names) or "()",
+    PublicName: lambda form: form.name,
+    PublicColumn: lambda form: f"{form.name} = ({_joined(form.values)})",
+    PublicTable: lambda form: f"public ({_joined(form.columns)})",
+    Lookup: _lookup,
+    Partition: lambda form: f"{said(form.rows)} partition by {_parted(form)}",
+    Part: lambda form: f"{said(form.rows)} part {said(form.value)} of {_parted(form)}",
 }
 for _kind in Aggregate.__subclasses__():
     _WRITERS[_kind] = _aggregate

@@ -1,0 +1,188 @@
+"""Partitions in Python: what is set apart once for all parts, and the parts, each of which pays from a purse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from margrave.budget.units import Budget
+from margrave.errors import UsageError, suggest
+from margrave.ledger.allowance import Allowance, purses_of
+from margrave.ledger.records import RequestRecord
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.language.aggregates import Aggregate, Tables
+from margrave.planning.questions.language.parts import Partition, check_payable, parts_in
+from margrave.planning.questions.language.wording import said
+from margrave.planning.questions.partition import PartPurse, PricedPartition
+from margrave.planning.questions.question import PricedQuestion
+from margrave.session.builders import RowsBuilder, budget_of
+from margrave.session.explanation import html_table, said_lines
+
+if TYPE_CHECKING:
+    from margrave.session.session import Session
+
+
+@dataclass(frozen=True)
+class PartitionBuilder:
+    """A partition that was not paid for yet."""
+
+    session: Session = field(repr=False)
+    data: DataSpec = field(repr=False)
+    node: Partition = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"{said(self.node)}\n  (explain(eps=…) tells what a purse of so much costs, release(eps=…) fills them)"
+
+    @property
+    def text(self) -> str:
+        """The partition as text, which `Session.ask` and ``margrave ask`` take."""
+        return said(self.node)
+
+    def priced(self, eps: Any = None, rho: Any = None) -> PricedPartition:
+        """The partition with purses: a number for every part, or one for each by its value."""
+        account, one = self.session.account, eps if rho is None else rho
+        if (eps is None) != (rho is None) and isinstance(one, Mapping):
+            first = PricedPartition.equal(self.data, self.node, budget_of(1), account)
+            wanted, shown = {str(name): amount for name, amount in one.items()}, first.axis.shown
+            if set(wanted) != {str(name) for name in shown}:
+                raise UsageError(f"give an amount for each part: {', '.join(map(str, shown))}")
+            amounts = [wanted[str(name)] for name in shown]
+            purses = [budget_of(amount) if rho is None else budget_of(rho=amount) for amount in amounts]
+            return PricedPartition(self.data, self.node, tuple(purses), account)
+        return PricedPartition.equal(self.data, self.node, budget_of(eps, rho), account)
+
+    def explain(self, eps: Any = None, *, rho: Any = None, within: Any = None) -> PartitionExplained:
+        """What it would cost to give each part a purse of so much. Nothing is charged."""
+        if within is not None:
+            raise UsageError("a partition has no error of its own: ask a part for it")
+        return PartitionExplained(self.priced(eps, rho), self.session.allowances())
+
+    def release(self, eps: Any = None, *, rho: Any = None) -> Parts:
+        """Pay for it once; nothing is given back. The same partition again is free, with what is left in its purses."""
+        return self.session.open_parts(self.priced(eps, rho))
+
+
+@dataclass(frozen=True)
+class PartitionExplained:
+    """What a partition would cost, why, and what would be left."""
+
+    partition: PricedPartition
+    allowances: tuple[Allowance, ...] = ()
+
+    @property
+    def cost(self) -> Budget:
+        return self.partition.cost
+
+    @property
+    def affordable(self) -> bool:
+        return all(one.admits(self.cost) for one in self.allowances)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        return tuple(
+            one.after(self.cost).said() if one.admits(self.cost) else f"{one.said()}: not enough"
+            for one in self.allowances
+        )
+
+    def _lines(self) -> list[tuple[str, str]]:
+        found = [("cost", f"{self.cost}: {self.partition.reason}")]
+        parts = zip(self.partition.axis.shown, self.partition.purses, strict=True)
+        found += [(f"purse of {shown}", str(purse)) for shown, purse in parts]
+        return found + [("left afterwards", text) for text in self.left]
+
+    def __repr__(self) -> str:
+        return said_lines(self.partition.title, self._lines())
+
+    def _repr_html_(self) -> str:
+        return html_table(self.partition.title, self._lines())
+
+    def to_json(self) -> dict[str, Any]:
+        told = {**self.partition.to_json(), "cost": self.cost.as_dict(), "words": list(self.partition.words())}
+        return {**told, "left": list(self.left), "affordable": self.affordable}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a partition that was paid for, by their values: rows, questions about which a purse pays for."""
+
+    session: Session = field(repr=False)
+    partition: PricedPartition = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.partition.purses)
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.partition.axis.shown)
+
+    def __getitem__(self, value: object) -> RowsBuilder:
+        shown = [str(one) for one in self]
+        if str(value) not in shown:
+            hint = suggest(str(value), shown) or f"; there are {', '.join(shown)}"
+            raise UsageError(f"there is no part {str(value)[:100]!r}{hint}")
+        purse = PartPurse(self.partition, shown.index(str(value)))
+        return RowsBuilder(self.session, self.partition.data, purse.part, purse=purse)
+
+    @property
+    def cost(self) -> Budget:
+        return self.partition.cost
+
+    @property
+    def left(self) -> dict[object, Allowance]:
+        """What is left in the purse of each part."""
+        found = dict(_held(self.session, self.partition))
+        return dict(zip(self, found[self.partition.question], strict=True))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(str(value), one.said().partition(": ")[2]) for value, one in self.left.items()]
+
+    def __repr__(self) -> str:
+        return said_lines(f"{self.partition.title}: cost {self.cost}, once for all parts", self._lines())
+
+    def _repr_html_(self) -> str:
+        return html_table(self.partition.title, self._lines())
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.partition.to_json(), "cost": self.cost.as_dict(), "left": dict(self._lines())}
+
+
+def _held(session: Session, partition: PricedPartition) -> Iterator[tuple[str, list[Allowance]]]:
+    """What is left in the purses of an account, by the question of each partition."""
+    for escrow, left in purses_of(session.ledger, partition.account, session.dataset):
+        yield escrow.question, left
+
+
+def purse_left(session: Session, purse: PartPurse) -> tuple[Allowance, ...]:
+    """What is left in one purse."""
+    found = dict(_held(session, purse.partition)).get(purse.partition.question)
+    if found is None:
+        return ()
+    shown = purse.partition.axis.shown[purse.at]
+    return (Allowance(f"the purse of {shown}", found[purse.at].limit, found[purse.at].spent),)
+
+
+def purse_for(session: Session, node: Aggregate, budget: Any) -> PartPurse | None:
+    """The purse that pays for a question about a part: one that has paid for it, or has enough, or the newest."""
+    found: list[PartPurse] = []
+    for part in parts_in(node.rows) if not isinstance(node, Tables) else ():
+        try:
+            check_payable(node.rows, part)
+        except UsageError:
+            continue
+        for escrow, _ in purses_of(session.ledger, session.account, session.dataset):
+            purses: Any = escrow.purses
+            try:
+                partition = PricedPartition(session.data, part.partition, purses, session.account)
+            except UsageError:
+                continue
+            if partition.question == escrow.question:
+                at = [partition.part(at) for at in range(len(purses))].index(part)
+                found.append(PartPurse(partition, at))
+    if len(found) <= 1 or budget is None:
+        return found[-1] if found else None
+    priced = [PricedQuestion(session.data, node, budget, purse) for purse in found]
+    asked = {one.question for one in session.ledger.records(RequestRecord) if one.account == session.account}
+    paid = [one.purse for one in priced if one.question in asked]
+    pairs = zip(priced, found, strict=True)
+    room = [purse for one, purse in pairs if all(left.admits(one.cost) for left in purse_left(session, purse))]
+    return next((one for one in (*paid, *room) if one is not None), found[-1])
