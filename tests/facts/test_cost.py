@@ -287,3 +287,37 @@ def test_refusals():
         worst_cost(facts, facts.domain, plan, time_limit=0.3)
     with pytest.raises(UsageError):
         worst_cost(facts, domain_of(2, 2), plan)
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 4])
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "text"), [((2, 2, 2), "a+b+c"), ((2, 3), "a+b"), ((3, 3), "a+b"), ((2, 2, 2), "ab+c")], ids=str
+)
+def test_a_public_number_of_records_bounds_the_price_and_some_pair_of_tables_costs_it(sizes, text, gaussian, records):
+    """All tables of so many records, and all pairs of them with the same facts whose difference has no proper part."""
+    facts = facts_of(sizes, text)
+    matrix, cells = fact_matrix(facts), facts.domain.cells()
+    noise = DiscreteGaussian(Fraction(1, 2)) if gaussian else DiscreteLaplace(Fraction(1))
+    measurement = Measurement(Query(facts.domain.names), noise)
+    found = induced_cost(facts, facts.domain, [measurement], records=records)
+    tables = [np.bincount(chosen, minlength=cells) for chosen in combinations_with_replacement(range(cells), records)]
+    moves = all_moves(facts)
+    allowed = {move.tobytes() for one in moves for move in (one.ravel(), -one.ravel())}
+    worst = Fraction(0)
+    for one, other in combinations(tables, 2):
+        difference = other - one
+        if not (matrix @ difference).any() and difference.astype(moves[0].dtype).tobytes() in allowed:
+            norm = int((difference**2).sum() if gaussian else np.abs(difference).sum())
+            worst = max(worst, measurement.price(norm, norm))
+    assert found.value == worst
+    longest = max(int(np.abs(move).sum()) for move in moves)
+    assert found.counted == (2 * records < longest)
+    assert found.value <= induced_cost(facts, facts.domain, [measurement]).value
+
+
+def test_a_public_number_of_records_prices_what_is_not_listed():
+    facts = facts_of((5, 5, 5), "a+b+c")
+    measurement = Measurement(Query(facts.domain.names), DiscreteLaplace(Fraction(1)))
+    found = induced_cost(facts, facts.domain, [measurement], time_limit=1.0, records=3)
+    assert (found.value, found.counted) == (6, True)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import margrave as mg
@@ -11,7 +12,7 @@ from margrave.algebra.encoding import BinaryEncoding, Plain
 from margrave.algebra.query import Query
 from margrave.budget.events import Disclosure, Measurement
 from margrave.budget.units import ZCDP, PureDP, amount
-from margrave.errors import RefusedError, UsageError
+from margrave.errors import DataError, RefusedError, UsageError
 from margrave.facts.price import induced_cost
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.checks import check_plan
@@ -235,3 +236,31 @@ def test_single_cells_lower_the_variance_as_forecast(gaussian):
         assert accuracy.linear_noise(("a", "b"), unit).variance == pytest.approx(variances[place], abs=1e-9)
     assert plan.mean_variance(("a", "b")) == pytest.approx(variances.mean())
     assert plan.certain(("a", "b")).tolist() == [[False, True, False], [False] * 3]
+
+
+def given_threes(total=1, tables=("a", "b", "c")):
+    """Three attributes of three values, with one-way tables that are given."""
+    values = {name: {"values": ["1", "2", "3"]} for name in "abc"}
+    public = [{"of": [name], "counts": [total] * 3} for name in tables]
+    release = {"tables": [["a", "b", "c"]], "public": public}
+    return mg.Spec.from_dict({"attributes": values, "privacy": {"epsilon": "1"}, "release": release})
+
+
+def test_a_given_total_bounds_the_price_and_more_records_are_refused():
+    """Three records: no step takes more than all of them, so S ≤ 6."""
+    plan = mg.plan(given_threes())
+    assert price_factor(plan) == 6
+    assert plan.most_records == 3
+    assert "no more than the 3 records given" in " ".join(fact_words(plan))
+    rows = pd.DataFrame({"a": ["1", "2", "3"], "b": ["1", "2", "3"], "c": ["1", "2", "3"]})
+    assert mg.release(plan, rows, seed=1).publication.margin(()) == 3
+    with pytest.raises(DataError, match="more records than the facts give"):
+        mg.release(plan, pd.concat([rows, rows]), seed=1)
+
+
+def test_a_total_that_lowers_no_price_is_not_compared_with_the_data():
+    plan = mg.plan(given_threes(4, "ab"))
+    assert plan.most_records is None
+    assert price_factor(plan) == 6
+    rows = pd.DataFrame({"a": ["1"] * 20, "b": ["1"] * 20, "c": ["1"] * 20})
+    assert mg.release(plan, rows, seed=1).publication.margin(()) == 12

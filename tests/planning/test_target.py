@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import margrave as mg
@@ -121,3 +122,26 @@ def test_what_no_budget_reaches_is_refused(monkeypatch):
     monkeypatch.setattr("margrave.planning.target._MOST", Fraction(2))
     with pytest.raises(RefusedError, match="no budget up to 2"):
         plan_for(spec_of((2, 2), "all = 2"), Target(0.5, LEVEL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "privacy"),
+    [
+        (('tables = [["a", "b"]]',), "epsilon = 1.0"),
+        (('tables = [["a", "b"]]',), 'rho = 1.0\nneighbours = "replace"'),
+        (('tables = [["a", "b"]]', 'public = [["a"]]'), "epsilon = 1.0"),
+    ],
+)
+def test_repeated_releases_cover_what_is_asked_and_no_more_than_whole_numbers_force(lines, privacy):
+    """What releases cover is what the exact distribution says, which is the least above the level asked for."""
+    plan = plan_for(spec_of((3, 2), *lines, privacy=privacy), Target(3.0, LEVEL))
+    rows = pd.DataFrame({"a": ["a0", "a1", "a2"] * 40, "b": ["b0", "b1"] * 60})
+    truth, runs = pd.crosstab(rows["a"], rows["b"]).to_numpy(), 300
+    inside = sum(
+        abs(mg.release(plan, rows, seed=seed).unbiased(("a", "b"))[0, 0] - truth[0, 0]) <= 3.0 + 1e-9
+        for seed in range(runs)
+    )
+    exact = worst(plan, 3.0)
+    assert LEVEL - 1e-4 <= exact < LEVEL + 0.01
+    assert abs(inside / runs - exact) < 4 * (exact * (1 - exact) / runs) ** 0.5

@@ -105,6 +105,12 @@ def given_values(spec: Spec) -> dict[Margin | KnownCell, Array | int]:
     return found
 
 
+def given_total(spec: Spec) -> int | None:
+    """The number of records, where the values that the spec gives tell it."""
+    whole = (fact.counts for fact in spec.public if fact.cell is None and fact.counts is not None)
+    return next((sum(counts) for counts in whole), None)
+
+
 def given_table(spec: Spec, margin: Margin) -> Array:
     """The counts of a margin that the given facts tell in full."""
     for fact in spec.public:

@@ -7,7 +7,7 @@ measurements. Where the moves can be listed, all are priced; otherwise the bound
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, factorial
@@ -28,23 +28,29 @@ from margrave.facts.moves.norms import Seen, largest_norms, norms_of, seen
 from margrave.facts.moves.notions import Notion, select
 from margrave.facts.moves.reductions import Core, Reduced, reduce_margins
 from margrave.facts.placements import placed_price
-from margrave.facts.sensitivity import MOST_CORE_CELLS, TIME_LIMIT, induced_sensitivity
+from margrave.facts.sensitivity import MOST_CORE_CELLS, TIME_LIMIT, induced_sensitivity, is_known
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 
 _MOST_CYCLES = 20_000
 _MOST_PRICED = 1 << 19
 """Sets of changed attributes, times measurements, that are priced for the bound by replaced records."""
+_HALF, _GLANCE = 0.5, 0.1
+"""Parts of the time limit in which moves are listed: where nothing else is known, and where a bound is."""
 _NEARLY = 1 - 1e-9
 """Moves whose price in floating point is at least this part of the highest are priced exactly."""
 
 
 @dataclass(frozen=True)
 class InducedCost:
-    """``value``: no induced move costs more (ε or ρ); ``exact``: some costs this. ``method``: how it is known."""
+    """``value``: no induced move costs more (ε or ρ); ``exact``: some costs this. ``method``: how it is known.
+
+    ``counted``: whether it would be more if more records could change, so that it holds for the number given alone.
+    """
 
     value: Fraction
     exact: bool
     method: str
+    counted: bool = False
 
 
 def worst_cost(
@@ -54,9 +60,10 @@ def worst_cost(
     *,
     notion: Notion = "worst-case",
     time_limit: float = TIME_LIMIT,
+    records: int | None = None,
 ) -> Fraction:
     """The price (ε or ρ) that no induced move of one step exceeds; see :func:`induced_cost`."""
-    return induced_cost(facts, domain, measurements, notion=notion, time_limit=time_limit).value
+    return induced_cost(facts, domain, measurements, notion=notion, time_limit=time_limit, records=records).value
 
 
 def induced_cost(
@@ -66,10 +73,12 @@ def induced_cost(
     *,
     notion: Notion = "worst-case",
     time_limit: float = TIME_LIMIT,
+    records: int | None = None,
 ) -> InducedCost:
     """The highest summed price of an induced move, exact where possible and otherwise a proven upper bound.
 
-    Refused where not even the sensitivity of the base table is found in time.
+    Where the number of ``records`` is public, no move takes more than all of them. Refused where not even the
+    sensitivity of the base table is found in time.
     """
     if facts.domain != domain:
         raise UsageError("the facts and the measurements must be about the same attributes")
@@ -77,21 +86,28 @@ def induced_cost(
         return InducedCost(worst_move(domain, measurements, Protection()), True, "no public facts")
     asked = [one for one in measurements if not facts.implies(one.query.margin)]
     if facts.loose or not facts.whole:
-        return _with_cells(facts, asked, notion, time_limit)
+        return _with_cells(facts, asked, notion, time_limit, records)
     reduced = reduce_margins(facts)
     changed = _changed(domain, reduced, asked)
     if not reduced.core.shape:
         return changed
-    moves = _listed(reduced.core, notion, monotonic() + time_limit / 2)
+    begun = monotonic()
+    moves = _listed(reduced.core, notion, begun + time_limit * _listing(reduced.core, notion, records))
     if moves is not None:
+        most = _largest(moves)
+        moves = _within(moves, records)
         found, longest = _priced(domain, reduced, asked, moves), _largest(moves)
     elif len(reduced.core.margins) == 2:
-        found, longest = _two_margins(domain, reduced, asked, notion), 2 * _half(reduced.core, notion)
+        most = 2 * _half(reduced.core, notion)
+        longest = most if records is None else min(most, 2 * records)
+        found = _two_margins(domain, reduced, asked, longest // 2)
     else:
-        longest = induced_sensitivity(facts, notion=notion, time_limit=time_limit).value
-        found = _times(facts, asked, longest)
+        left = max(time_limit - (monotonic() - begun), 0.0)
+        longest = induced_sensitivity(facts, notion=notion, time_limit=left, records=records).value
+        found, most = _times(facts, asked, longest), longest + 1  # what no more records would change is not known
     if not found.exact:
         found = min(found, _paired(facts, asked, longest), key=lambda either: either.value)
+    found = replace(found, counted=records is not None and 2 * records < most)
     return max(found, changed, key=lambda either: either.value)
 
 
@@ -115,12 +131,27 @@ def _changed(domain: Domain, reduced: Reduced, asked: Sequence[Measurement]) -> 
     return InducedCost(Fraction(price), len(reduced.free) <= MOST_CHANGED, method)
 
 
-def _with_cells(facts: Facts, asked: Sequence[Measurement], notion: Notion, time_limit: float) -> InducedCost:
+def _listing(core: Core, notion: Notion, records: int | None) -> float:
+    """The part of the time that is given to listing moves: little where another bound is at hand."""
+    return _GLANCE if records is not None or is_known(core, notion) else _HALF
+
+
+def _within(moves: Integers, records: int | None) -> Integers:
+    """The moves that take no more than so many records: a move of whole margins takes as many as it puts."""
+    if records is None:
+        return moves
+    short: Integers = moves[np.abs(moves).sum(axis=1) <= 2 * records]
+    return short
+
+
+def _with_cells(
+    facts: Facts, asked: Sequence[Measurement], notion: Notion, time_limit: float, records: int | None
+) -> InducedCost:
     """Facts with single cells: every move at every place; where moves cannot be listed, one is at most S records."""
-    deadline = monotonic() + time_limit / 2
+    deadline = monotonic() + time_limit * (_HALF if records is None else _GLANCE)
     placed = placed_price(facts, asked, _gaussian(asked), notion, MOST_CORE_CELLS, deadline)
     if placed is None:
-        longest = induced_sensitivity(facts, notion=notion, time_limit=time_limit).value
+        longest = induced_sensitivity(facts, notion=notion, time_limit=time_limit, records=records).value
         found = _times(facts, asked, longest)
     else:
         # Values that no fact tells apart only add to the ways of letting a record change: see `_attempt`.
@@ -129,7 +160,7 @@ def _with_cells(facts: Facts, asked: Sequence[Measurement], notion: Notion, time
         found = InducedCost(value, exact, f"every one of {placed.moves} moves priced at every place")
     if facts.whole and not found.exact:
         found = min(found, _paired(facts, asked, longest), key=lambda either: either.value)
-    return found
+    return replace(found, counted=placed is None and records is not None and 2 * records <= longest)
 
 
 def _times(facts: Facts, asked: Sequence[Measurement], times: int) -> InducedCost:
@@ -211,8 +242,8 @@ def _priced(domain: Domain, reduced: Reduced, asked: Sequence[Measurement], move
     return InducedCost(value, all(way.exact for way in weights), method)
 
 
-def _two_margins(domain: Domain, reduced: Reduced, asked: Sequence[Measurement], notion: Notion) -> InducedCost:
-    longest = _half(reduced.core, notion)
+def _two_margins(domain: Domain, reduced: Reduced, asked: Sequence[Measurement], longest: int) -> InducedCost:
+    """A bound where a move takes at most so many records."""
     value = Fraction(0)
     for way, weight in _weights(domain, reduced, asked).items():
         value += weight * largest_norms(domain, reduced, way, longest, _gaussian(asked))
@@ -234,6 +265,8 @@ def _gaussian(asked: Sequence[Measurement]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def induced_price(facts: Facts, measurements: tuple[Measurement, ...], notion: Notion) -> Fraction:
+def induced_price(
+    facts: Facts, measurements: tuple[Measurement, ...], notion: Notion, records: int | None = None
+) -> InducedCost:
     """What the worst induced step costs under all measurements together: ε or ρ."""
-    return worst_cost(facts, facts.domain, measurements, notion=notion)
+    return induced_cost(facts, facts.domain, measurements, notion=notion, records=records)

@@ -17,11 +17,14 @@ from margrave.facts.columns import TooLarge, columns_of
 from margrave.facts.facts import Facts
 from margrave.facts.moves.bases import basis_of
 from margrave.facts.moves.graver import OutOfTime, unique_up_to_sign
+from margrave.facts.moves.known import KNOWN
 from margrave.facts.moves.notions import NOTIONS, Notion, select
 from margrave.facts.moves.reductions import Core, reduce_axes, reduce_margins
 
 TIME_LIMIT = 30.0
 """Seconds."""
+_GLANCE = 0.1
+"""The part of that which is spent where the number of records is a bound at hand."""
 MOST_CORE_CELLS = 120
 _MOST_DIFFERENCES = 40
 _EASY_CELLS = 18
@@ -50,7 +53,7 @@ def induced_sensitivity(
         raise UsageError(f"unknown notion of neighbours {notion!r}: choose among {', '.join(NOTIONS)}")
     if records is not None and not facts.implies(()):
         raise UsageError("the number of records bounds the sensitivity only where it is a public fact")
-    found = _attempt(facts, notion, monotonic() + time_limit)
+    found = _attempt(facts, notion, monotonic() + time_limit * (1.0 if records is None else _GLANCE))
     if records is not None and (found is None or found.value > 2 * records):
         return Sensitivity(2 * records, False, f"no more than the {records} records can change")
     if found is None:
@@ -126,6 +129,11 @@ def _solve(core: Core, notion: Notion, deadline: float) -> Sensitivity | None:
     return _by_basis(core, notion, deadline) or bound
 
 
+def is_known(core: Core, notion: Notion) -> bool:
+    """Whether the sensitivity of a core is known without its moves."""
+    return _closed(core, notion) is not None
+
+
 def _closed(core: Core, notion: Notion) -> Sensitivity | None:
     if not core.shape:
         return Sensitivity(0, True, "the facts determine the table")
@@ -134,6 +142,9 @@ def _closed(core: Core, notion: Notion) -> Sensitivity | None:
         return Sensitivity(longest[notion], True, "closed form for two margins")
     if notion == "markov" and is_decomposable(core.margins):
         return Sensitivity(4, True, "decomposable facts have a Markov basis of swaps between two records")
+    if notion == "worst-case" and core in KNOWN:
+        largest, moves = KNOWN[core]
+        return Sensitivity(largest, True, f"Graver basis of {core}, computed once", (f"{moves} moves up to sign",))
     return None
 
 
@@ -207,7 +218,7 @@ def _refusal(facts: Facts, notion: Notion, time_limit: float) -> str:
         if smaller and _attempt(smaller, "worst-case", monotonic() + min(1.0, time_limit)) is not None:
             pieces.append(smaller)
     text = (
-        f"release.public: no sound sensitivity was found within {time_limit:g} seconds for the public facts {facts} "
+        f"release.public: no sound sensitivity was found within {time_limit:.2g} seconds for the public facts {facts} "
         f"together (induced = {notion!r}), so no noise would be known to be enough."
     )
     if pieces:

@@ -53,7 +53,8 @@ def _options(spec: Spec) -> dict[str, Any]:
 def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | None = None) -> Measured:
     """Ask every query of the plan once, and add its noise."""
     sources = {margin: plan.counted_margin(margin) for margin in plan.counted}
-    # Facts whose values the spec gives are never compared with the data: nothing that is published depends on it.
+    # Facts whose values the spec gives are not compared with the data: nothing that is published depends on it. Only
+    # where their total lowers the price, more records than that are refused.
     declared = () if is_given(plan.spec) else (*plan.exact, *(margin for margin, _ in plan.cells))
     wanted = dict.fromkeys(sources.values())
     # Every cell gets its noise, so every cell is counted, occupied or not.
@@ -67,7 +68,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
             progress=progress,
         )
     )
-    _check_counts(plan.spec, tables)
+    _check_counts(plan, tables)
 
     def exact(margin: Margin) -> NDArray[np.int64]:
         return plan.encoding.counts(margin, tables[sources[margin]])
@@ -93,14 +94,19 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
     return Measured(ordered, known, generator.private, cells)
 
 
-def _check_counts(spec: Spec, tables: Mapping[Margin, NDArray[np.int64]]) -> None:
-    """What is wrong with all records together."""
+def _check_counts(plan: Plan, tables: Mapping[Margin, NDArray[np.int64]]) -> None:
+    """What is wrong with all records together; more than the price of the facts counts on is, too."""
     records = max(int(counts.sum()) for counts in tables.values())
     if records > COUNTED_RECORDS:
         raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
     if not records:
         raise DataError("the data has no records: there is nothing to release")
-    warn_of_swallowed(spec.codebook, tables)
+    if plan.most_records is not None and records > plan.most_records:
+        raise DataError(
+            "release.public: the data has more records than the facts give, and the price counts on their number: "
+            "correct the facts, or let them be read from the data"
+        )
+    warn_of_swallowed(plan.spec.codebook, tables)
 
 
 def available_memory() -> int | None:

@@ -40,9 +40,12 @@ def fact_words(plan: Plan) -> tuple[str, ...]:
     deviation = factor if plan.measurements[0].noise.pure else factor**0.5
     exact = [margin for margin in plan.spec.margins if bool(plan.certain(margin).all())]
     told = f"; of the wanted tables {', '.join(map(margin_name, exact))} {_are(len(exact))} exact" if exact else ""
+    most = plan.most_records
+    few = () if most is None else (f"This price counts on there being no more than the {most:,} records given.",)
     return (
         f"The public facts multiply the price in {unit} of these measurements by {factor:.3g}, so the noise has "
         f"{deviation:.3g} times the standard deviation. What they tell is not measured{told}.",
+        *few,
     )
 
 

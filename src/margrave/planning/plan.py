@@ -25,6 +25,7 @@ from margrave.facts.declared import (
     facts_of,
     given_cells,
     given_table,
+    given_total,
     given_values,
     is_given,
     loose_cells,
@@ -118,10 +119,18 @@ class Plan:
         """The exact cost for one unit, derived from the measurements and the public facts alone."""
         if self.spec.induced is None:
             return cost(self.domain, self.measurements, self.protection)
-        price = induced_price(self.facts, self.measurements, self.spec.induced)
+        price = induced_price(self.facts, self.measurements, self.spec.induced, given_total(self.spec)).value
         if not price:
             raise RefusedError("the public facts already tell all that is asked: this needs no private release")
         return cost_of_unit(self.measurements, price)
+
+    @property
+    def most_records(self) -> int | None:
+        """The number of records that the price counts on, where the facts give it and more would cost more."""
+        if self.spec.induced is None or given_total(self.spec) is None:
+            return None
+        total = given_total(self.spec)
+        return total if induced_price(self.facts, self.measurements, self.spec.induced, total).counted else None
 
     @cached_property
     def facts(self) -> Facts:
