@@ -223,10 +223,11 @@ def test_too_few_reports_are_refused_with_what_is_missing():
         LocalFit.of(plan, Collected((), ()))
 
 
-def test_a_method_that_changes_the_number_of_reports_is_refused():
+@pytest.mark.parametrize("method", ["simple", "simple-table", "simple-margins"])
+def test_a_method_that_changes_the_number_of_reports_is_refused(method):
     plan = make_local_plan(local_spec(2, 2))
     codes = np.zeros((500, 2), dtype=int)
     fit = LocalFit.of(plan, simulate(plan, codes, Generator.seeded(1)))
-    changed = replace(plan, spec=replace(plan.spec, base=replace(plan.spec.base, nonnegative="simple")))
-    with pytest.raises(RefusedError, match="simple"):
+    changed = replace(plan, spec=replace(plan.spec, base=replace(plan.spec.base, nonnegative=method)))
+    with pytest.raises(RefusedError, match=method):
         publish_local(changed, fit, "seed")

@@ -20,6 +20,7 @@ from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.accuracy import TableForecast
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
+from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
@@ -176,9 +177,17 @@ class Released:
         if level == self.level and margin in self.bars:
             return self.bars[margin]
         if self.simulated is None:
-            return self._cell_errors(margin, level)
+            return self._shifted_errors(margin, level)
         errors, widths = self.simulated.cell_errors(margin, level)
         return rounded(errors), rounded(widths)
+
+    def _shifted_errors(self, margin: Margin, level: float) -> Bars:
+        """Those of the unbiased cells and, where the total was raised, what was added to each beside them."""
+        errors, widths = self._cell_errors(margin, level)
+        if self.publication is None or self.publication.method not in RAISED:
+            return errors, widths
+        added = np.abs(self.published(margin) - self.unbiased(margin)).ravel()
+        return np.hypot(errors, added), widths + added
 
     def microdata(self, *, labels: bool = False, fill: bool = False) -> pd.DataFrame:
         """Synthetic records whose tables are the published tables.

@@ -23,6 +23,7 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
+from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.reconstruct.published import Published, digest, publish
 from margrave.reconstruct.unbiased import Fit
@@ -58,7 +59,7 @@ def replicates(published: Published) -> int:
     if published.method == "records":
         reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
         return record_simulations(len(published.held.records()) * reads)
-    return simulations(published.domain.cells(), published.method)
+    return 0 if published.method in RAISED else simulations(published.domain.cells(), published.method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +52,30 @@ class FullTable:
 
     def content(self) -> bytes:
         return self.table.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Some tables that agree with each other, none of them below another: what lies below one is its sum."""
+
+    domain: Domain
+    tables: Mapping[Margin, Counts]
+
+    def margin(self, margin: Margin) -> Counts:
+        for above, counts in self.tables.items():
+            if set(margin) <= set(above):
+                found: Counts = Table(self.domain, above, counts).project(self.domain.margin(margin)).counts
+                return found
+        raise UsageError(f"no published table has {', '.join(margin)} together: ask for attributes of a wanted table")
+
+    def full(self) -> Counts:
+        return self.margin(self.domain.names)
+
+    def records(self) -> Codes:
+        raise UsageError("tables without a full table have no records")
+
+    def content(self) -> bytes:
+        return b"".join(counts.tobytes() for counts in self.tables.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from margrave.errors import RefusedError, UsageError
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.local.forecast import Precisions
 from margrave.planning.local.plan import LocalPlan
+from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.reconstruct.bars import Compared, Simulated, replicates, understated
 from margrave.reconstruct.estimates import Estimates
@@ -201,8 +202,8 @@ def unbiased_only(plan: LocalPlan) -> str | None:
     method = plan.spec.base.nonnegative
     if method == "none":
         return "the spec asks for the unbiased tables"
-    if method == "simple":
-        raise RefusedError("nonnegative = 'simple' is not possible: the number of reports is known; use 'auto'")
+    if method in ("simple", *RAISED):
+        raise RefusedError(f"nonnegative = {method!r} is not possible: the number of reports is known; use 'auto'")
     return None
 
 

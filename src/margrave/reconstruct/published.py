@@ -11,18 +11,22 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from margrave.algebra.arrays import Counts
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.lattice import maximal
 from margrave.crossing import Measured
 from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
-from margrave.noise import DiscreteLaplace
+from margrave.planning.limits import KEPT_CELLS
 from margrave.planning.publication.publishing import covered_margins, is_wide_plan, unkept, used_domain
+from margrave.planning.publication.raises import table_raise
 from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep
 from margrave.reconstruct.held import FullTable, Held, Records
 from margrave.reconstruct.nonnegative.choice import solved
-from margrave.reconstruct.nonnegative.simple import sufficient_raise
+from margrave.reconstruct.raised import raised_margins
 from margrave.reconstruct.records.possible import check_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
@@ -39,6 +43,9 @@ _LEAST = 1e-6
 """No noise counts as less than this variance, a thousandth of a record: at ε = 500 it is 1e-217, which nobody could
 tell from none and whose inverse nobody could reckon with.
 """
+_QUIET, _NEAR = 0.1, 0.01
+"""Standard errors up to the first are next to no noise; a count as near to a whole number as the second is that one."""
+AS_MEASURED = "with so little noise the whole numbers are those of the unbiased tables"
 INTERRUPTED = "the fit was interrupted: these are the best records so far"
 
 
@@ -101,6 +108,9 @@ def publish(
     domain = used_domain(plan)
     if how.records:
         return _publish_records(plan, fit, domain, progress, like)
+    if how.raises is not None:
+        margins, said = raised_margins(plan, fit, domain)
+        return Published(domain, margins, how.method, how.rounding, {}, said)
     wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
     if is_wide_plan(plan):
@@ -114,13 +124,17 @@ def publish(
         table = plan.encoding.decode(domain.names, found.table)
     notes = (*found.notes, *_expected_raise(plan))
     exact = _exact_counts(plan, fit, domain)
-    try:
-        if how.rounding != "none":
-            rounded = whole(table, domain, wanted, how.rounding, exact=exact, possible=possible)
+    tried = [(exact, notes)]
+    if how.rounding == "controlled" and (like is None or AS_MEASURED in like.notes):
+        told = _told(plan, fit, domain, exact)
+        tried = tried if told is None else [(told, (*notes, AS_MEASURED)), *tried]
+    for kept, said in tried if how.rounding != "none" else ():
+        try:
+            rounded = whole(table, domain, wanted, how.rounding, exact=kept, possible=possible)
             held = FullTable(domain, rounded.table)
-            return Published(domain, held, found.method, how.rounding, dict(rounded.changes), notes)
-    except NotKept as reason:
-        notes = (*notes, f"not rounded: {reason}")
+            return Published(domain, held, found.method, how.rounding, dict(rounded.changes), said)
+        except NotKept as reason:
+            notes = notes if kept is not exact else (*notes, f"not rounded: {reason}")
     try:
         table = table if exact is None else keep(exact, table, possible)
     except NotKept:
@@ -198,13 +212,32 @@ def _exact_counts(plan: Plan, fit: Fit, domain: Domain) -> ExactCounts | None:
     return ExactCounts(domain, tables, {_decoded(plan, cell): fit.measured.cells[cell] for cell in plan.cells})
 
 
+def _told(plan: Plan, fit: Fit, domain: Domain, exact: ExactCounts | None) -> ExactCounts | None:
+    """The wanted tables as counts to keep, where there is so little noise that the unbiased ones are whole; else None.
+
+    Fitting and rounding one full table would move some of their cells by one.
+    """
+    wanted = maximal(plan.spec.margins)
+    errors = (plan.accuracy.cell_variance(plan.measured_margin(margin)) for margin in wanted)
+    if is_wide_plan(plan) or domain.cells() > KEPT_CELLS or max(errors) > _QUIET**2:
+        return None
+    tables = {} if exact is None else dict(exact.tables)
+    for margin in wanted:
+        counts = plan.encoding.decode(margin, fit.margin(plan.measured_margin(margin)))
+        near = np.rint(counts)
+        if (near < 0).any() or np.abs(counts - near).max() > _NEAR:
+            return None
+        tables[margin] = near.astype(np.int64)
+    kept = {margin: tables[margin] for margin in maximal(tables)}
+    cells = {} if exact is None else exact.cells
+    return ExactCounts(domain, kept, {cell: count for cell, count in cells.items() if cell[0] not in kept})
+
+
 def _expected_raise(plan: Plan) -> tuple[str, ...]:
     """For Barak's coefficients made non-negative by raising the constant: how much raising suffices, by theory."""
-    noises = {one.noise for one in plan.measurements}
-    noise = next(iter(noises))
-    if plan.spec.nonnegative != "simple" or plan.strategy != "fourier" or not isinstance(noise, DiscreteLaplace):
+    enough = table_raise(plan) if plan.spec.nonnegative == "simple" else None
+    if enough is None:
         return ()
-    enough = sufficient_raise(float(noise.scale), len(plan.measurements), 0.05)
     return (f"raising the total by {enough:.6g} makes every margin non-negative with probability 95 %",)
 
 

@@ -8,7 +8,9 @@ from margrave.budget.neighbours import Neighbours as Neighbours
 
 Strategy = Literal["auto", "search", "residual", "fourier", "efron-stein", "margins", "base"]
 Objective = Literal["mean", "max"]
-Nonnegative = Literal["auto", "least-squares", "linear-program", "simple", "none", "records"]
+Nonnegative = Literal[
+    "auto", "least-squares", "linear-program", "simple", "simple-table", "simple-margins", "none", "records"
+]
 Rounding = Literal["controlled", "nearest", "none"]
 Induced = Literal["worst-case", "positive", "markov"]
 

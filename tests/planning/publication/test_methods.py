@@ -4,6 +4,7 @@ import pytest
 
 from margrave.planning.limits import PROGRAM_CELLS, QUICK_CELLS
 from margrave.planning.publication.methods import METHODS, TRIMMED, Chosen, Grounds, choose, grounds_of
+from margrave.planning.publication.raises import RAISED
 from margrave.reconstruct.nonnegative import choice
 from margrave.reconstruct.nonnegative.solvers import SOLVERS
 from margrave.spec.choices import NONNEGATIVE
@@ -15,7 +16,7 @@ LARGE = 2 * QUICK_CELLS
 
 def test_every_declared_method_is_solved_and_can_be_asked_for_by_name_or_is_one_that_auto_comes_to():
     assert choice.SOLVERS is SOLVERS and set(METHODS) == set(SOLVERS)
-    assert set(NONNEGATIVE) - {"auto", "none", "records"} <= set(METHODS)
+    assert set(NONNEGATIVE) - {"auto", "none", "records", *RAISED} <= set(METHODS)
 
 
 def test_each_method_says_why_it_does_not_apply():

@@ -8,8 +8,9 @@ from scipy.optimize import linprog
 
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteLaplace, Generator
+from margrave.planning.publication.raises import sufficient_raise
 from margrave.reconstruct.nonnegative.linear_program import linear_program
-from margrave.reconstruct.nonnegative.simple import raised, sufficient_raise
+from margrave.reconstruct.nonnegative.simple import raised
 from tests.reconstruct.cases import domain_of, masks, noisy, problems
 
 pytestmark = pytest.mark.slow

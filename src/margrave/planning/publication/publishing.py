@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.algebra.domain import Domain, Margin
@@ -18,6 +18,7 @@ from margrave.planning.limits import (
     simulations,
 )
 from margrave.planning.publication.methods import METHODS, Chosen, Grounds, choose, grounds_of
+from margrave.planning.publication.raises import RAISED, TABLE, Raises, no_raise, raises_of
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -34,6 +35,7 @@ class Publishing:
     published as they are measured, for the reason ``why_not``. ``rounding``: to whole numbers, or ``none``. ``cells``:
     the size of the full table that is made, 0 where none is. ``seconds``: processor time of making the table once,
     about; that of records depends on their number. ``simulations``: how often the table is made again for error bars.
+    ``raises``: how much the total will grow, where it is raised without a full table.
     """
 
     asked: str
@@ -43,6 +45,7 @@ class Publishing:
     cells: int = 0
     seconds: float = 0.0
     simulations: int = 0
+    raises: Raises | None = None
 
     @property
     def method(self) -> str:
@@ -64,6 +67,10 @@ class Publishing:
             return f"Tables will be published unbiased, with fractions and negative counts: {self.why_not}."
         if self.records:
             return "Tables will be published as those of fitted records: whole numbers, none of them negative."
+        if self.raises is not None:
+            return f"Tables will be published non-negative by {self.method}, with fractions. " + self.raises.words(
+                self.method
+            )
         found = f"Tables will be published non-negative by {self.method}"
         if self.choice.rivals:
             found += f" (or {' or '.join(self.choice.rivals)}, if the noisy numbers say so)"
@@ -76,6 +83,7 @@ class Publishing:
             "rivals": list(self.choice.rivals),
             "rounding": self.rounding,
             "why_not": self.why_not,
+            **({} if self.raises is None else {"raises": asdict(self.raises)}),
         }
 
 
@@ -90,6 +98,8 @@ def decide(plan: Plan) -> Publishing:
         if reason is None:
             return Publishing(asked, Chosen(RECORDS), "controlled")
         return _unbiased(asked, reason if asked == RECORDS else f"{_too_large()}, and {reason}")
+    if asked in RAISED or (asked == "simple" and large):
+        return _raised(plan, asked if asked in RAISED else TABLE)
     reason = _too_large() if large else _no_table(plan)
     if reason is not None:
         return _unbiased(asked, reason)
@@ -100,6 +110,16 @@ def decide(plan: Plan) -> Publishing:
         return _unbiased(asked, reason)
     again = simulations(domain.cells(), choice.method)
     return Publishing(asked, choice, plan.spec.rounding, None, domain.cells(), choice.effort(grounds), again)
+
+
+def _raised(plan: Plan, method: str) -> Publishing:
+    """Margins with the total raised: no full table is made, so error bars are those of the unbiased tables."""
+    asked, reason = plan.spec.nonnegative, no_raise(plan, method)
+    if reason is None and plan.spec.rounding == "nearest":
+        reason = "tables rounded cell by cell would not agree with each other: leave out rounding"
+    if reason is not None:
+        return _unbiased(asked, reason)
+    return Publishing(asked, Chosen(method), "none", raises=raises_of(plan))
 
 
 def _unbiased(asked: str, reason: str) -> Publishing:

@@ -1,12 +1,10 @@
-"""Simple non-negativity: the constant raised until no cell is negative, and how much raising suffices by theory."""
+"""Simple non-negativity of a full table: the constant raised until no cell is negative."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
@@ -37,17 +35,3 @@ def raised(estimates: Estimates) -> tuple[Floats, float]:
         table = table + value.reshape(axes) * (domain.cells(margin) / domain.cells())
     lowest = min(float(table.min()), 0.0)
     return np.maximum(table - lowest, 0.0), -lowest * domain.cells()
-
-
-def sufficient_raise(scale: float, contrasts: int, failure: float) -> float:
-    """How much to raise the total so that every margin is non-negative with probability at least 1 − ``failure``.
-
-    For ``contrasts`` Fourier coefficients, each a ±1 contrast with discrete Laplace noise of the given scale: a margin
-    sinks by at most the sum of the |noise| over the number of its cells. |noise| is at most an exponential variable
-    plus ``scale · log(2/(1 + e^(−1/scale)))`` in distribution, and a sum of exponentials is a gamma variable. Holds for
-    margins rebuilt from the released coefficients, whatever the data.
-    """
-    if not 0 < failure < 1 or contrasts < 1 or scale <= 0:
-        raise UsageError("a raise needs a positive scale, at least one contrast and a failure probability in (0, 1)")
-    discrete = log(2.0 / (1.0 + exp(-1.0 / scale)))
-    return scale * (float(gammaincinv(contrasts, 1.0 - failure)) + contrasts * discrete)

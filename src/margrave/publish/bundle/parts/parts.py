@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.lattice import maximal
 from margrave.algebra.query import Query
 from margrave.algebra.words import name_of
 from margrave.errors import BundleError, MargraveError
 from margrave.files.untrusted import MOST_HELD
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.publishing import used_domain
+from margrave.planning.publication.raises import RAISED
 from margrave.publish.bundle.untrusted.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, rounded
-from margrave.reconstruct.held import FullTable, Records
+from margrave.reconstruct.held import FullTable, Margins, Records
 from margrave.reconstruct.published import Published
 
 if TYPE_CHECKING:
@@ -106,7 +108,10 @@ def published_part(release: Released, published: Published) -> tuple[str, pa.Tab
 
     if published.whole:
         return MICRODATA, pa.table(columns(published, release.plan.spec.codebook))
-    domain = published.domain
+    domain, held = published.domain, published.held
+    if isinstance(held, Margins):
+        counts = np.concatenate([table.ravel() for table in held.tables.values()])
+        return FITTED, _arrow({}, {"count": counts})
     return FITTED, _arrow(_cells(domain, domain.names), {"count": published.table.ravel()})
 
 
@@ -119,6 +124,8 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
         about = (str(said["method"]), rounding, changes, tuple(map(str, said["notes"])))
     except (KeyError, TypeError, ValueError, MargraveError):
         raise BundleError("release.json does not say how the published table was made") from None
+    if about[0] in RAISED:
+        return Published(domain, _read_margins(plan, domain, content), *about)
     if "temperature" not in said and domain.cells() > FULL_CELLS:
         raise BundleError("release.json announces a table with more cells than any that is published as a whole")
     if rounding == "none":
@@ -135,6 +142,17 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
         codes[at : at + len(batch)] = batch
         at += len(batch)
     return Published(domain, Records(domain, codes), *about, *_fitted(domain, said))
+
+
+def _read_margins(plan: Plan, domain: Domain, content: bytes) -> Margins:
+    """The wanted tables that follow from no other, one after the other in one column."""
+    margins = maximal(plan.spec.margins)
+    sizes = [domain.cells(margin) for margin in margins]
+    counts = read_parquet(content, f"{FITTED}.parquet", sum(sizes), ["count"]).column("count").to_numpy()
+    pieces = np.split(counts, np.cumsum(sizes)[:-1])
+    return Margins(
+        domain, {margin: piece.reshape(domain.shape(margin)) for margin, piece in zip(margins, pieces, strict=True)}
+    )
 
 
 def read_microdata(plan: Plan, rows: int, content: bytes) -> Iterator[NDArray[np.int64]]:
@@ -184,12 +202,19 @@ def published_name(said: Mapping[str, Any]) -> str:
     return f"{FITTED if said.get('rounding') == 'none' else MICRODATA}.parquet"
 
 
+def _rows(published: Published) -> int:
+    """How many rows the file of the published table has."""
+    if isinstance(published.held, Margins):
+        return sum(counts.size for counts in published.held.tables.values())
+    return int(published.margin(())) if published.whole else published.domain.cells()
+
+
 def published_json(published: Published) -> dict[str, Any]:
     """What `release.json` says of the published table."""
     said = {
         "method": published.method,
         "rounding": published.rounding,
-        "rows": int(published.margin(())) if published.whole else published.domain.cells(),
+        "rows": _rows(published),
         "changes": [{"table": list(m), "largest": round(c, DECIMALS)} for m, c in published.changes.items()],
         "notes": list(published.notes),
     }
