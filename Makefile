@@ -45,7 +45,7 @@ bench-peers: .venv-peers/.ready
 # Less than half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
 PART ?= 1
 soak: $(VENV)/.ready-test
-	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/files
+	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/files tests/facts/test_known.py
 
 # The page of commands and every picture; some minutes.
 docs: $(VENV)/.ready-test
