@@ -110,6 +110,12 @@ def _inference() -> Any:
     return found
 
 
+def _planned() -> Any:
+    import margrave.reconstruct.planned as found
+
+    return found
+
+
 def _pipeline() -> Any:
     import margrave.pipeline as found
 
@@ -153,7 +159,7 @@ _HOMES = {
     "Release": _ways,
     "SigningKey": _signature,
     "infer": _inference,
-    "plan": _pipeline,
+    "plan": _planned,
     "release": _pipeline,
     "count": _pipeline,
     "draft": _pipeline,

@@ -54,6 +54,7 @@ from margrave.publish.charging import charged
 from margrave.publish.drafts.codebooks import read_codebook
 from margrave.publish.drafts.draft import Draft, draft_of
 from margrave.publish.ways.registry import bundle_way
+from margrave.reconstruct.planned import plan as plan
 from margrave.reconstruct.published import publishable
 from margrave.spec.dialect import Dialect
 from margrave.spec.spec import Spec
@@ -62,33 +63,6 @@ if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger
     from margrave.publish.graphs.release import GraphRelease
     from margrave.publish.release import Release
-
-
-@overload
-def plan(spec: Spec) -> Plan: ...
-
-
-@overload
-def plan(spec: GraphSpec) -> GraphPlan: ...
-
-
-@overload
-def plan(spec: JoinSpec) -> JoinPlan: ...
-
-
-@overload
-def plan(spec: LocalSpec) -> LocalPlan: ...
-
-
-@overload
-def plan(spec: str | Path) -> Any: ...
-
-
-def plan(spec: Any) -> Any:
-    """What a release by this spec would do, cost and be worth, whichever way of asking it declares. Opens no data."""
-    found = planned(spec)
-    MEASURES[found.way].publishable(found)
-    return found
 
 
 class Options(TypedDict, total=False):
@@ -309,11 +283,10 @@ def _check_tables(planned: Plan) -> None:
 class Measures:
     """How a way of asking is measured.
 
-    ``publishable`` refuses a plan whose answers could not be published, ``check`` everything else that can be refused
-    without opening the data; ``measure`` enters the confidential side.
+    ``check`` refuses everything that can be refused without opening the data, but for what `plan` has refused already;
+    ``measure`` enters the confidential side.
     """
 
-    publishable: Callable[[Any], object]
     check: Callable[[Any], None]
     measure: Callable[[Any, Any, Generator, Progress | None], Any]
 
@@ -343,9 +316,9 @@ def _collect(planned: LocalPlan, data: Any, generator: Generator, progress: Prog
 
 
 MEASURES: Mapping[str, Measures] = {
-    "release": Measures(publishable, _check_tables, _measure_tables),
-    "graph": Measures(_nothing, _nothing, measure_graph),
-    "local": Measures(_nothing, _nothing, _collect),
-    "join": Measures(lambda planned: publishable(planned.table), _check_join, _refuse_join),
+    "release": Measures(_check_tables, _measure_tables),
+    "graph": Measures(_nothing, measure_graph),
+    "local": Measures(_nothing, _collect),
+    "join": Measures(_check_join, _refuse_join),
 }
 """Every way of asking that enters the confidential side, by its name."""

@@ -36,10 +36,10 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show cost, noise and forecast error of a release. Opens no data."""
-    from margrave import pipeline
     from margrave.errors import UsageError
     from margrave.planning.target import Target
     from margrave.planning.ways.registry import load_spec, spec_way
+    from margrave.reconstruct.planned import plan as checked_plan
 
     if target is not None and sweep is not None:
         raise UsageError("give --target or --sweep, not both")
@@ -48,7 +48,7 @@ def plan(
     if sweep is not None:
         _sweep(way.sweep(loaded, amounts(_SWEEP if sweep == "default" else sweep, "--sweep")), as_json)
         return
-    found = pipeline.plan(loaded if target is None else way.plan_for(loaded, Target.parse(target)))
+    found = checked_plan(loaded if target is None else way.plan_for(loaded, Target.parse(target)))
     warn_of_formulas(way.formulas(found))
     if as_json:
         print_json(plan_json(found))

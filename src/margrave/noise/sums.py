@@ -83,8 +83,11 @@ class WeightedSum:
         log: Floats = np.asarray(-0.5 * (self.blur * frequency) ** 2, dtype=np.float64)
         if len(self.terms) > _FEW_TERMS:
             return frequency, np.exp(self._added(log, scale * frequency))
-        for term in self.terms:
-            log = log + term.count * term.noise.log_characteristic(term.weight * scale * frequency)
+        left = slice(None) if len(self.terms) == 1 else np.arange(len(log))
+        for number, term in enumerate(self.terms, 1):
+            log[left] = log[left] + term.count * term.noise.log_characteristic(term.weight * scale * frequency[left])
+            if not isinstance(left, slice) and number & (number - 1) == 0:  # after 1, 2, 4, 8 … terms
+                left = left[log[left] > _NOTHING]
         return frequency, np.asarray(np.exp(log), dtype=np.float64)
 
     def _added(self, log: Floats, frequency: Floats) -> Floats:
