@@ -51,3 +51,14 @@ def test_import_and_help_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_plans_load_nothing_that_reads_data():
+    program = (
+        "import sys, margrave as mg;"
+        "mg.plan(mg.examples.path('journey'));"
+        "reading = ('margrave.measure', 'pandas', 'pyarrow', 'numba');"
+        "print(sorted(name for name in sys.modules if name.startswith(reading)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -12,7 +12,7 @@ from margrave.planning.search import moves as search_moves
 from margrave.planning.search.designs import designs
 from margrave.planning.search.model import Goal, closure_of, subsets
 from margrave.planning.search.moves import Candidates, simple_sets
-from margrave.planning.search.search import search_laplace
+from margrave.planning.search.search import WORK_PER_EFFORT, Walk, explore, rated, search_laplace
 from margrave.planning.search.shares import polish
 from tests.planning.search_oracle import forecast, table_forecast, variances
 
@@ -295,3 +295,11 @@ def test_ten_thousand_tables_of_one_attribute_need_no_matrix_of_all_residuals(mo
     plan = search_laplace((2,) * 10_000, all_tables(10_000, 1))
     assert sum(share for _, _, share in plan) == pytest.approx(1)
     assert {j for s, _, _ in plan for j in s} == set(range(10_000))
+
+
+def test_a_search_ends_once_nothing_better_comes():
+    target = Goal((2,) * 10, dict.fromkeys(combinations(range(10), 2), 1.0))
+    walk = Walk(target, Candidates(target, 1 << 16), WORK_PER_EFFORT)
+    explore(walk, sorted((rated(target, one) for one in simple_sets(target, walk.candidates)), key=lambda s: s.value))
+    assert walk.work < WORK_PER_EFFORT / 10
+    assert walk.quiet_since(0.0) and not walk.quiet_since(walk.work)

@@ -1,12 +1,15 @@
 """Error bars from simulations: as wide as few simulations call for, and not narrowed by cells that never move."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm, t
 
+import margrave as mg
+from margrave.reconstruct import bars
 from margrave.reconstruct.bars import Simulated
 from margrave.reconstruct.held import FullTable
-from margrave.reconstruct.published import Published
+from margrave.reconstruct.published import Published, publish
 from tests.shapes import domain_of
 
 MARGIN = ("a", "b")
@@ -44,3 +47,16 @@ def test_cells_that_stay_at_zero_do_not_narrow_the_others():
     size, width = simulated(full, np.where(full > 0, 3.0, 0.0), 48).cell_errors(MARGIN, 0.95)
     assert (width / size)[:100].min() > 1.9
     assert np.allclose(size[100:], 0.25) and np.allclose(width[100:], 0.25 * norm.ppf(0.975))
+
+
+def test_the_same_answers_are_published_once(monkeypatch):
+    """With next to no noise every simulation has the same answers."""
+    made = []
+    monkeypatch.setattr(bars, "publish", lambda *args, **options: made.append(1) or publish(*args, **options))
+    document = {"attributes": {"a": ["x", "y"], "b": ["u", "v", "w"]}, "release": {"all": 2}}
+    data = pd.DataFrame({"a": ["x", "y"] * 30, "b": ["u", "v", "w"] * 20})
+    for epsilon, least, most in ((10**6, 1, 1), (1, 2, 1000)):
+        made.clear()
+        spec = mg.Spec.load({**document, "privacy": {"epsilon": epsilon}})
+        mg.release(spec, data, seed=1).table("a", "b")
+        assert least <= len(made) <= most

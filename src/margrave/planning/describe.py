@@ -12,12 +12,24 @@ from margrave.planning.asked import Sheet
 from margrave.planning.promise.guarantee import approximate
 
 if TYPE_CHECKING:
+    from margrave.algebra.query import Query
     from margrave.planning.plan import Plan
 
 Rows = list[tuple[str, ...]]
 
 MEASUREMENT_HEADERS = ("measured", "seen as", "numbers", "noise", "std. dev.")
-FORECAST_HEADERS = ("table", "cells", "std. error", "95 % within", "all cells within", "expected L1")
+COUNTED_HEADERS = ("counted", "how", "numbers", "noise", "std. dev. of the noise")
+FORECAST_HEADERS = ("table", "cells", "std. error", "95 % within", "all cells within", "sum of errors")
+
+STRATEGIES = {
+    "search": "counts what makes the error least",
+    "residual": "counts of each table what it adds to smaller ones",
+    "fourier": "counts differences only",
+    "efron-stein": "counts of each table what it adds to smaller ones, all with the same noise",
+    "margins": "counts each wanted table by itself",
+    "base": "counts one full table, from which all others follow",
+}
+"""What a strategy does, where a plan names it."""
 
 
 def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
@@ -29,6 +41,23 @@ def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
             (name_of(one.query.margin), one.query.basis, outputs, one.noise.called, number(one.noise.variance**0.5))
         )
     return _shortened(rows, len(plan.measurements) - (most or len(plan.measurements)), "measurements")
+
+
+def counted_rows(plan: Plan, most: int | None = None) -> Rows:
+    """The same for people: how each is counted, in words."""
+    plain = measurement_rows(plan, most)
+    how = ["exactly: public"] * len(plan.exact) + [_how(one.query) for one in plan.measurements[:most]]
+    return [*((row[0], words, *row[2:]) for row, words in zip(plain, how, strict=False)), *plain[len(how) :]]
+
+
+def _how(query: Query) -> str:
+    """How numbers are counted: cell by cell, or as differences, or as what a table adds to smaller ones."""
+    parts = []
+    if query.contrast:
+        parts.append(f"differences by {', '.join(sorted(query.contrast))}")
+    if query.residual:
+        parts.append(f"what {', '.join(sorted(query.residual))} adds")
+    return " and ".join(parts) or "cell by cell"
 
 
 def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
@@ -69,16 +98,20 @@ def sheets(plan: Plan, most: int | None = None) -> tuple[Sheet, ...]:
     """The tables of a plan: its measurements, its forecast, and what a theorem promises where there is one."""
     found = [
         Sheet(
-            f"Plan: {plan.strategy} strategy, cost {approximate(plan.guarantee)}",
-            MEASUREMENT_HEADERS,
-            measurement_rows(plan, most),
+            f"Plan by {plan.strategy}, which {STRATEGIES[plan.strategy]}. Cost {approximate(plan.guarantee)}",
+            COUNTED_HEADERS,
+            counted_rows(plan, most),
         ),
-        Sheet(f"Forecast: RMSE {number(plan.rmse)} per cell", FORECAST_HEADERS, forecast_rows(plan, most)),
+        Sheet(
+            f"Forecast: typical error of a cell {number(plan.rmse)} (root mean square)",
+            FORECAST_HEADERS,
+            forecast_rows(plan, most),
+        ),
     ]
     bounds = [(name_of(margin), number(bound)) for margin, bound in plan.theory().items()]
     if bounds:
         title = "What the theorem promises for the linear program's tables, with probability 95 %"
-        found.append(Sheet(title, ("table", "L1 at most"), bounds))
+        found.append(Sheet(title, ("table", "sum of errors at most"), bounds))
     return tuple(found)
 
 
@@ -91,7 +124,7 @@ def describe(plan: Plan, most: int = 30) -> str:
     """The whole plan as plain text."""
     parts = [
         _heading(plan),
-        plain_table(MEASUREMENT_HEADERS, measurement_rows(plan, most)),
+        plain_table(COUNTED_HEADERS, counted_rows(plan, most)),
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *plan.promise.words(),
         *plan.said_of_facts,
@@ -107,7 +140,7 @@ def describe_html(plan: Plan, most: int = 12) -> str:
     words += [f"Warning: {text}." for text in plan.warnings]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
-        f"{html_table(MEASUREMENT_HEADERS, measurement_rows(plan, most))}"
+        f"{html_table(COUNTED_HEADERS, counted_rows(plan, most))}"
         f"{html_table(FORECAST_HEADERS, forecast_rows(plan, most))}"
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul></div>"
     )
