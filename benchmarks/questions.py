@@ -94,7 +94,11 @@ def main(people: int) -> None:
         engine, generator = Engine(place), Generator.system()
         print(
             header(
-                f"{people:,} people, {3 * people:,} visits", "plain DuckDB, ms", "answer, ms", "ratio", "explain, ms"
+                f"{people:,} people, {3 * people:,} visits",
+                "plain DuckDB, ms",
+                "answer, ms",
+                "beyond 2 ms, ratio",
+                "explain, ms",
             )
         )
         for text, plain in PAIRS.items():
@@ -108,7 +112,7 @@ def main(people: int) -> None:
 
             by_hand = lambda plain=plain: engine._connection.execute(plain).fetchall()  # noqa: E731
             one, other, told = least(by_hand, answer, explain)
-            cells = [f"{1000 * one:.1f}", f"{1000 * other:.1f}", f"{other / one:.2f}", f"{1000 * told:.1f}"]
+            cells = [f"{1000 * one:.1f}", f"{1000 * other:.1f}", f"{(other - 0.002) / one:.2f}", f"{1000 * told:.1f}"]
             print(row(f"`{text}`", *cells))
         print(f"\nOpening took {opening:.1f} s of processor time; peak memory {peak() / 2**30:.2f} GiB.")
 

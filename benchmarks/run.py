@@ -31,6 +31,7 @@ SCRIPTS: dict[str, list[str]] = {
     "join.py": ["2000"],
     "questions.py": ["20000"],
     "questions_memory.py": ["20000"],
+    "questions_error.py": ["10"],
 }
 """What is run, in this order, and the arguments of a quick run."""
 

@@ -9,8 +9,9 @@ import pytest
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import BundleError, UsageError
-from margrave.measure.questions.engine import quantile_losses
+from margrave.measure.questions.engine import end_losses, quantile_losses
 from margrave.noise import Generator
+from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.least import least_budget
@@ -66,6 +67,24 @@ def test_counts_and_sums_are_covered_as_stated(budget):
         errors = [one.value - truth * step for one in found]
         assert np.std(errors) == pytest.approx(question.forecast[0].std_error, rel=0.06)
         assert found[0].std_error == pytest.approx(question.forecast[0].std_error)
+
+
+@pytest.mark.parametrize("budget", [PureDP(Fraction(1, 10)), ZCDP(Fraction(1, 500))])
+def test_forecasts_are_what_is_measured_and_intervals_hold_as_often_as_they_say(budget):
+    """So many draws that what is left to chance is less than a hundredth: of counts, and of averages by their parts."""
+    question, average = asked("people count", budget), asked("people average pay", budget)
+    noise = question.mechanism.noise.sample(60_000, Generator.seeded(f"many {budget}")).astype(float)
+    assert np.std(noise) == pytest.approx(question.forecast[0].std_error, rel=0.02)
+    assert 0.945 <= np.mean(np.abs(noise) <= question.forecast[0].half_width) <= 0.96
+    rows, share = 20_000, 0.3
+    drawn = average.mechanism.noise.sample(120_000, Generator.seeded(f"parts {budget}")).astype(float).reshape(-1, 2)
+    above, below = 100 * rows * share + drawn[:, 0], 100 * rows * (1 - share) + drawn[:, 1]
+    errors = 50 * (above / (above + below) - share)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(average.forecast[0].at(rows, share), rel=0.02)
+    one = AnswerTable(average, (round(100 * rows * share), round(100 * rows * (1 - share))))
+    assert 0.94 <= np.mean(np.abs(errors) <= (one.high - one.low) / 2) <= 0.96
+    with pytest.raises(UsageError, match="number of rows"):
+        question.forecast[0].at(5)
 
 
 @pytest.mark.slow
@@ -178,6 +197,38 @@ def test_many_quantiles_from_a_tree_are_nearer_than_as_many_selections(steps):
         chances = np.exp(-float(rate) * (losses - losses.min()))
         separate.append(float((chances / chances.sum()) @ off(share)))
     assert np.mean(from_tree) <= 0.3 * np.mean(separate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("kind", ["smooth", "few values", "few rows", "one value"])
+def test_the_interval_of_a_selected_quantile_holds_it(kind, budget):
+    chance, generator = np.random.default_rng(9), Generator.seeded(f"ends {kind} {budget}")
+    values = {
+        "smooth": np.clip(chance.normal(60, 20, 2_000), 0, 100),
+        "few values": chance.choice([3, 40, 90], 2_000),
+        "few rows": chance.integers(0, 100, 4),
+        "one value": np.full(500, 17),
+    }[kind].astype(int)
+    counts = np.bincount(values, minlength=101).astype(object)
+    through = np.cumsum(counts)
+    for share in (Fraction(1, 2), Fraction(9, 10)):
+        question = asked(f"people quantiles({float(share)}) of pay interval 0.5", budget)
+        mechanism = question.mechanism
+        draw = permute_and_flip if mechanism.flips else select
+        truth, hits, widths = np.argmax(through >= share * through[-1]) / 2, [], []
+        for _ in range(150):
+            rate, reach = mechanism.ends[0]
+            drawn = [draw(quantile_losses(counts, share), mechanism.rates[0], generator)]
+            drawn += [draw(losses, rate, generator) for losses in end_losses(counts, share, reach)]
+            found = AnswerTable(question, tuple(drawn))
+            hits.append(found.low <= truth <= found.high and found.low <= found.value <= found.high)
+            widths.append(found.high - found.low)
+        assert np.mean(hits) >= 0.95
+        if kind == "smooth":
+            assert np.mean(widths) < 25
+    with pytest.raises(UsageError, match="have intervals already"):
+        asked("people quantiles(0.1, 0.2, 0.3, 0.4, 0.5) of pay interval 0.5", budget)
 
 
 def test_an_answer_is_read_back_and_a_changed_one_is_refused():

@@ -177,7 +177,11 @@ def _variance(question: PricedQuestion, noise: AnswerNoise, key: Mapping[str, An
 def selected_rows(
     question: PricedQuestion, mechanism: Selected, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
 ) -> Iterator[AnswerRow]:
-    """Selected candidates. How far off they may be is told in rows: ``off_by``, with 95 % probability."""
+    """Selected candidates. How far off they may be is told in rows: ``off_by``, with 95 % probability.
+
+    Where the ends of intervals were selected too, they follow each candidate: the lower one counts from one before the
+    first value, which stands for it, and the upper one ends with one after the last.
+    """
     grid, aggregate = question.sought.grid, question.aggregate
     assert grid is not None and isinstance(aggregate, Quantiles | Choose)
     shown, forecast = grid.shown, question.forecast
@@ -186,8 +190,13 @@ def selected_rows(
     for key in keys:
         for share, told in zip(shares, forecast, strict=True):
             named = key if share is None else {**key, "share": float(share.value)}
-            yield AnswerRow(named, shown[numbers[at]], extra={"off_by": told.half_width})
-            at += 1
+            place, extra = numbers[at], {"off_by": told.half_width}
+            ends: tuple[Any, Any] = None, None
+            if mechanism.ends:
+                low, high = max(0, numbers[at + 1] - 1), min(len(shown) - 1, numbers[at + 2])
+                ends = shown[min(low, place)], shown[max(high, place)]
+            yield AnswerRow(named, shown[place], None, *ends, extra)
+            at += 3 if mechanism.ends else 1
 
 
 def tree_rows(

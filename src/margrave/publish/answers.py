@@ -128,7 +128,7 @@ def numbers_of(question: PricedQuestion) -> int:
     """How many whole numbers answer a question: it depends on nothing else."""
     sought, mechanism = question.sought, question.mechanism
     if isinstance(mechanism, Selected):
-        return sought.cells * len(mechanism.rates)
+        return sought.cells * mechanism.selected
     if isinstance(mechanism, Tree):
         return sought.cells * tree_nodes(mechanism.branching, mechanism.levels)
     return sought.cells * len(sought.parts)

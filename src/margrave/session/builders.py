@@ -145,7 +145,7 @@ class RowsBuilder:
     def _asked(self, kind: Callable[..., a.Aggregate], **given: Any) -> QuestionBuilder:
         bounds = {"rows": "most_rows", "groups": "most_groups", "per_group": "most_per_group"}
         told = {bounds.get(name, name): one for name, one in given.items() if one is not None}
-        for name in ("low", "high"):
+        for name in ("low", "high", "interval"):
             if name in told:
                 told[name] = numeral_of(told[name])
         if self.keys:
@@ -181,7 +181,11 @@ class RowsBuilder:
         return self._asked(a.Variance, value=asked_value(value), **bounds)
 
     def quantiles(self, value: ValueExpression, shares: Sequence[Any], **bounds: Any) -> QuestionBuilder:
-        """The values below which the shares of the rows lie."""
+        """The values below which the shares of the rows lie.
+
+        Up to four are selected, and say by how many rows they may be off; ``interval=0.5`` spends that share of the
+        budget on the ends of an interval around each. More come from one tree, with intervals.
+        """
         wanted = tuple(numeral_of(one) for one in several(shares, "the shares of quantiles"))
         return self._asked(a.Quantiles, value=asked_value(value), shares=wanted, **bounds)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from margrave.budget.units import ZCDP, PureDP
-from margrave.measure.questions.engine import quantile_losses
+from margrave.measure.questions.engine import end_losses, quantile_losses
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
@@ -201,6 +201,7 @@ SELECTIONS = {
     "median": a.Quantiles(JOINED, PAY, (e.Numeral("1/2"),)),
     "quartiles": a.Quantiles(JOINED, PAY, (e.Numeral("1/4"), e.Numeral("3/4"))),
     "quantile by ward": a.Quantiles(JOINED, PAY, (e.Numeral("9/10"),), BY_WARD),
+    "median with an interval": a.Quantiles(JOINED, PAY, (e.Numeral("1/2"),), interval=e.Numeral("1/2")),
     "choose": a.Choose(VISITS, WARD),
     "choose of pay": a.Choose(JOINED, PAY),
 }
@@ -209,13 +210,19 @@ SELECTIONS = {
 def chances(question, units, names):
     """The distribution of each selected candidate, by group and share, from the exact counts."""
     counts = np.array(sums(question, units, names), dtype=object).reshape(question.sought.cells, -1)
-    shares = getattr(question.aggregate, "shares", (None,))
+    shares, mechanism = getattr(question.aggregate, "shares", (None,)), question.mechanism
     found = []
     for group in counts:
-        for share, rate in zip(shares, question.mechanism.rates, strict=True):
-            losses = max(group) - group if share is None else quantile_losses(group, share.value)
-            weights = np.exp(-float(rate) * (losses - min(losses)).astype(float))
-            found.append(flipped(weights) if question.mechanism.flips else weights / weights.sum())
+        for at, share in enumerate(shares):
+            several = [
+                (max(group) - group if share is None else quantile_losses(group, share.value), mechanism.rates[at])
+            ]
+            if mechanism.ends:
+                rate, reach = mechanism.ends[at]
+                several += [(losses, rate) for losses in end_losses(group, share.value, reach)]
+            for losses, rate in several:
+                weights = np.exp(-float(rate) * (losses - min(losses)).astype(float))
+                found.append(flipped(weights) if mechanism.flips else weights / weights.sum())
     return found
 
 

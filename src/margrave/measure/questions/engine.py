@@ -123,8 +123,11 @@ def _selections(counts: Integers, question: PricedQuestion, mechanism: Selected,
             found.append(draw(int(max(group)) - group, mechanism.rates[0], generator))
             continue
         assert isinstance(aggregate, Quantiles)
-        for share, rate in zip(aggregate.shares, mechanism.rates, strict=True):
-            found.append(draw(quantile_losses(group, share.value), rate, generator))
+        for at, share in enumerate(aggregate.shares):
+            found.append(draw(quantile_losses(group, share.value), mechanism.rates[at], generator))
+            if mechanism.ends:
+                rate, reach = mechanism.ends[at]
+                found += [draw(losses, rate, generator) for losses in end_losses(group, share.value, reach)]
     return found
 
 
@@ -135,3 +138,22 @@ def quantile_losses(counts: Integers, share: Fraction) -> Integers:
     p, q = share.numerator, share.denominator
     losses: Integers = np.abs((q - p) * below - p * above)
     return losses
+
+
+def end_losses(counts: Integers, share: Fraction, reach: int) -> tuple[Integers, Integers]:
+    """For the lower and the upper end of an interval, how far each candidate is from −reach and from +reach.
+
+    A candidate holds all from q · below − p · n to q · (below and its own) − p · n, where the share is p/q; one before
+    the first holds all that is less, one after the last all that is more, so that one is always at no distance. Below
+    the quantile all that a candidate holds is negative, above it none is: an end on the wrong side is off by the reach.
+    """
+    p, q = share.numerator, share.denominator
+    through = np.cumsum(counts)
+    upper = q * through - p * through[-1]
+    lower = upper - q * counts
+    first, last = -p * through[-1], (q - p) * through[-1]
+    nothing = np.zeros(1, dtype=object)
+    low = np.maximum(0, np.maximum(lower + reach, -reach - upper))
+    high = np.maximum(0, np.maximum(lower - reach, reach - upper))
+    before, after = nothing + max(0, -reach - first), nothing + max(0, last - reach)
+    return np.concatenate([before, low]), np.concatenate([high, after])

@@ -35,8 +35,8 @@ MOST_ROWS = 1 << 40
 USUAL_ROWS = 1_000_000
 _WORDS = {
     "and", "any", "anti", "as", "average", "bins", "by", "case", "choose", "count", "cumulative", "day",
-    "distinct", "else", "end", "except", "group", "groups", "high", "if", "in", "inner", "intersect", "is", "join",
-    "left", "low", "max", "median", "min", "missing", "month", "not", "number", "of", "only",
+    "distinct", "else", "end", "except", "group", "groups", "high", "if", "in", "inner", "intersect", "interval",
+    "is", "join", "left", "low", "max", "median", "min", "missing", "month", "not", "number", "of", "only",
     "or", "per", "quantiles", "rows", "select", "semi", "sum", "tables", "then",
     "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
 }  # fmt: skip

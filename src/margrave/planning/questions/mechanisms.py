@@ -5,10 +5,11 @@ Shares are rounded down and scales up, and the cost is computed again from what 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, isqrt
+from math import ceil, isqrt, log
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from margrave.budget.events import price
 from margrave.budget.numbers import exact_text
 from margrave.budget.units import ZCDP, PureDP
-from margrave.errors import RefusedError
+from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 FEW_QUANTILES = 4
 """Up to so many quantiles are selected one by one; more come from one tree of counts."""
 _ROOT_BITS = 40
+_LEVEL = 0.95
+"""The probability with which the ends of an interval that was spent on hold the quantile."""
 _SPOTS = 257
 
 Price = PureDP | ZCDP
@@ -61,27 +64,34 @@ class Selected:
 
     ``rates``: one for each share. ``amount``: what all of them cost together. ``flips``: by permute-and-flip, which is
     at least as near in pure ε; otherwise with probability ∝ exp(−rate · loss), which is a quarter as dear in ρ.
+    ``ends``: where intervals are asked for, the rate of the two selections of its ends for each share, and how far from
+    the share they aim, in units of the loss.
     """
 
     rates: tuple[Fraction, ...]
     amount: Fraction
     flips: bool = False
+    ends: tuple[tuple[Fraction, int], ...] = ()
 
     def __post_init__(self) -> None:
-        for rate in self.rates:
+        for rate in (*self.rates, *(rate for rate, _ in self.ends)):
             checked_rate(rate)
 
     @property
     def selected(self) -> int:
-        """How many values are selected in each group."""
-        return len(self.rates)
+        """How many values are selected in each group: for each share one, or one and the two ends."""
+        return len(self.rates) + 2 * len(self.ends)
 
     def to_json(self) -> dict[str, object]:
-        kind = self.said().replace(" ", "-")
-        return {"kind": kind, "rates": ", ".join(exact_text(rate) for rate in self.rates)}
+        found: dict[str, object] = {"kind": self._kind.replace(" ", "-"), "rates": _listed(self.rates)}
+        return found if not self.ends else {**found, "ends": _listed(rate for rate, _ in self.ends)}
+
+    @property
+    def _kind(self) -> str:
+        return "permute-and-flip" if self.flips else "exponential mechanism"
 
     def said(self) -> str:
-        return "permute-and-flip" if self.flips else "exponential mechanism"
+        return self._kind + (", for each value and for both ends of its interval" if self.ends else "")
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,10 @@ class Tree:
         )
 
 
+def _listed(rates: Iterable[Fraction]) -> str:
+    return ", ".join(exact_text(rate) for rate in rates)
+
+
 Mechanism = Noisy | Selected | Tree
 
 
@@ -119,7 +133,10 @@ def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours
     if isinstance(aggregate, Choose):
         return _chosen(sought, budget, neighbours)
     if isinstance(aggregate, Quantiles) and len(aggregate.shares) <= FEW_QUANTILES:
-        return _quantiles([one.value for one in aggregate.shares], sought, budget, neighbours)
+        spent = None if aggregate.interval is None else aggregate.interval.value
+        return _quantiles([one.value for one in aggregate.shares], sought, budget, neighbours, spent)
+    if isinstance(aggregate, Quantiles) and aggregate.interval is not None:
+        raise UsageError(f"more than {FEW_QUANTILES} quantiles have intervals already: leave 'interval' out")
     if isinstance(aggregate, Quantiles | Cumulative):
         branching, levels = tree_shape(sought.grid_size, isinstance(budget, PureDP), isinstance(aggregate, Quantiles))
         move = sought.move.times(levels)
@@ -159,27 +176,47 @@ def tree_shape(size: int, pure: bool, shares: bool = False) -> tuple[int, int]:
     return min(sorted(shape for shape in shapes if shape[0] ** shape[1] >= size), key=error)
 
 
-def _quantiles(shares: list[Fraction], sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
-    """Loss |(q − p) · below − p · above| for the share p/q: a row changes it by at most max(p, q − p).
+def _quantiles(
+    shares: list[Fraction], sought: Sought, budget: Price, neighbours: Neighbours, spent: Fraction | None
+) -> Selected:
+    """Loss |(q − p) · below − p · above| for the share p/q: a row changes it by at most max(p, q − p), and so it does
+    the losses of the ends of an interval (`end_losses`), on which a share of the budget may be spent.
+    """
+    pure, parts = isinstance(budget, PureDP), [(share, larger_of(share)) for share in shares]
+    value = 1 - (spent or Fraction(0))
+    several = [_rate(share, value / len(shares), sought, budget, neighbours) for share in shares]
+    rates = [row / (2 * larger * share.denominator) for (row, _), (share, larger) in zip(several, parts, strict=True)]
+    amount = sum((cost for _, cost in several), start=Fraction(0))
+    if spent is None:
+        return Selected(tuple(rates), amount, flips=pure)
+    of_ends = [_rate(share, spent / (2 * len(shares)), sought, budget, neighbours) for share in shares]
+    found = [row / (2 * larger * share.denominator) for (row, _), (share, larger) in zip(of_ends, parts, strict=True)]
+    nats = log(sought.grid_size) + log(2 / (1 - _LEVEL))
+    ends = tuple((rate, ceil(nats / float(rate))) for rate in found)
+    amount += sum((2 * cost for _, cost in of_ends), start=Fraction(0))
+    return Selected(tuple(rates), amount, pure, ends)
+
+
+def larger_of(share: Fraction) -> Fraction:
+    return max(share, 1 - share)
+
+
+def _rate(
+    share: Fraction, part: Fraction, sought: Sought, budget: Price, neighbours: Neighbours
+) -> tuple[Fraction, Fraction]:
+    """How much a row may change the log of a probability, for a part of the budget, and what that costs.
 
     A probability ∝ exp(−γ · loss / (2 max(p, q − p))) moves by a factor of at most e^γ for each row that comes or goes,
     so for all groups together by e^(γ · rows). A replaced unit takes rows away and adds others.
     """
     added = added_rows(sought.bounds)
-    many = len(shares)
-    rates, amount = [], Fraction(0)
-    for share in shares:
-        larger = max(share, 1 - share)
-        single = sought.bounds.cells == 1
-        factor = Fraction(1) if neighbours == "add-remove" else 1 / larger if single else Fraction(2)
-        if isinstance(budget, ZCDP):
-            row = _root(8 * budget.rho / (many * added.l2_squared * factor**2))
-            amount += row**2 * added.l2_squared * factor**2 / 8
-        else:
-            row = _short(budget.epsilon / (many * added.l1 * factor))
-            amount += row * added.l1 * factor
-        rates.append(row / (2 * larger * share.denominator))
-    return Selected(tuple(rates), amount, flips=isinstance(budget, PureDP))
+    single = sought.bounds.cells == 1
+    factor = Fraction(1) if neighbours == "add-remove" else 1 / larger_of(share) if single else Fraction(2)
+    if isinstance(budget, ZCDP):
+        row = _root(8 * budget.rho * part / (added.l2_squared * factor**2))
+        return row, row**2 * added.l2_squared * factor**2 / 8
+    row = _short(budget.epsilon * part / (added.l1 * factor))
+    return row, row * added.l1 * factor
 
 
 def _chosen(sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:

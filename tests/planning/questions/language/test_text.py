@@ -62,6 +62,7 @@ def test_random_questions_are_read_back_from_their_text_and_from_their_json():
         ("visits per unit n = count(), spent = sum(cost) where spent > 1 average spent low 0 high 3", None),
         ("people left join (visits per unit n = count(ward = a)) where n is not missing count", None),
         ("visits where cost = -1 union visits count groups 1 per group 2", None),
+        ("people by region quantiles(0.1, 0.9) of age rows 1 interval 0.25", None),
         ("people tables(region * age, (), region) rows 1", None),
         ("people with old = case when age > 3 then 'yes' else 'no' end by old sum income low -1 high 1", None),
     ],

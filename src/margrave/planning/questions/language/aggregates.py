@@ -120,7 +120,10 @@ class Variance(Aggregate, kind="variance"):
 
 @dataclass(frozen=True)
 class Quantiles(Aggregate, kind="quantiles"):
-    """The numbers, or days, below which the given shares of the rows lie."""
+    """The numbers, or days, below which the given shares of the rows lie.
+
+    ``interval``: the share of the budget that is spent on the ends of an interval around each.
+    """
 
     value: Value
     shares: tuple[Numeral, ...]
@@ -128,6 +131,7 @@ class Quantiles(Aggregate, kind="quantiles"):
     most_rows: int | None = None
     most_groups: int | None = None
     most_per_group: int | None = None
+    interval: Numeral | None = None
 
     def __post_init__(self) -> None:
         self._check_common()
@@ -138,6 +142,8 @@ class Quantiles(Aggregate, kind="quantiles"):
             raise UsageError(f"quantiles are asked for by different shares between 0 and 1, at most {MOST_SHARES:,}")
         if any(one.denominator > 1 << 20 for one in shares):
             raise UsageError("a share of quantiles must be a short number, such as 0.95")
+        if self.interval is not None and not (isinstance(self.interval, Numeral) and 0 < self.interval.value < 1):
+            raise UsageError("'interval' is the share of the budget for intervals, between 0 and 1, such as 0.5")
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ class _Reader(ValueReader):
 
     def _asked(self, kind: Callable[..., a.Aggregate], keys: tuple[r.Key, ...], given: dict[str, Any]) -> a.Aggregate:
         while True:
-            if self._is("low", "high"):
+            if self._is("low", "high", "interval"):
                 name = self._word("low or high").lower()
                 given[name] = self._numeral()
             elif self._is(*_BOUNDS):

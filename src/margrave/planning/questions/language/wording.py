@@ -137,7 +137,7 @@ def _asked(form: Aggregate) -> str:
 
 def _bounds(form: Aggregate) -> str:
     found = ""
-    for name, word in (("low", "low"), ("high", "high")):
+    for name, word in (("low", "low"), ("high", "high"), ("interval", "interval")):
         if (end := getattr(form, name, None)) is not None:
             found += f" {word} {said(end)}"
     for name, word in (("most_rows", "rows"), ("most_groups", "groups"), ("most_per_group", "per group")):
