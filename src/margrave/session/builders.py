@@ -208,7 +208,8 @@ class RowsBuilder:
 
         ``wanted``: ``[["region", "age"], ["ward"]]``. Rows in which one of the columns is missing are in no table.
         """
-        listed = [[one] if isinstance(one, str) else list(one) for one in wanted]
+        tables_wanted = several(wanted, "the tables that are wanted")
+        listed = [[one] if isinstance(one, str) else list(one) for one in tables_wanted]
         tables = tuple(a.TableOf(tuple(Column(name) for name in names)) for names in listed)
         return self._asked(a.Tables, tables=tables, rows=rows)
 
