@@ -10,7 +10,7 @@ from tests.cli.typed import CZECH, inside
 @pytest.mark.slow
 def test_plan_shows_cost_noise_and_forecast():
     out = inside("plan", CZECH).stdout
-    for word in ("ε = 1", "Laplace", "mental, family", "RMSE", "In plain words", "Memory"):
+    for word in ("ε = 1", "Laplace", "mental, family", "typical error", "In plain words", "Memory"):
         assert word in out
 
 
