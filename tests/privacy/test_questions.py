@@ -11,6 +11,8 @@ from margrave.budget.units import PureDP
 from margrave.measure.questions.engine import noisy_answer
 from margrave.noise import Generator
 from margrave.planning.questions import rows, sought
+from margrave.planning.questions.language import aggregates as a
+from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price import UnitMove
 from margrave.planning.questions.question import PricedQuestion
@@ -124,6 +126,38 @@ def clamp_after_sum(monkeypatch):
     honest = sought._sum
     monkeypatch.setattr(sought, "_sum", lambda aggregate, asked: replace(honest(aggregate, asked), clamp=None))
     return QUESTIONS["sum of joined, clamped"]
+
+
+def total_unclamped(monkeypatch):
+    """The same, of one total, of which two rows of a unit make twice as much as it may have."""
+    clamp_after_sum(monkeypatch)
+    return a.Sum(QUESTIONS["join"].rows, e.Column("pay"), (), e.Numeral(-1), e.Numeral(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [join_unbounded, bound_undone, average_too_cheap, total_unclamped])
+def test_seeded_bugs_are_found_by_sampling_answers(bug, tmp_path, monkeypatch):
+    """The same data and question without the bug, and with it: only then does sampling show more than was paid."""
+    unit = {"people": [{"sex": "f", "pay": Fraction(1)}], "visits": [{"ward": "a"}, {"ward": "a"}]}
+    spec = tiny("add-remove")
+    pair = [
+        engine_of(spec, data_of(units, spec), tmp_path / name) for name, units in (("with", [unit]), ("without", []))
+    ]
+
+    def shown(node):
+        question = PricedQuestion(spec, node, PureDP(EPSILON))
+        samples = []
+        for number, engine in enumerate(pair):
+            counts = engine.exact(question.sought)
+            with monkeypatch.context() as patch:
+                patch.setattr(engine, "exact", lambda _, counts=counts: counts)
+                samples.append(draws(question, engine, f"seeded {bug.__name__} {number}"))
+        return lower_bound(*samples)
+
+    with monkeypatch.context() as patch:
+        node = bug(patch)
+        assert shown(node) > float(EPSILON)
+    assert shown(node) <= float(EPSILON)
 
 
 @pytest.mark.parametrize("bug", [join_unbounded, bound_undone, average_too_cheap])

@@ -1,6 +1,7 @@
 """The engine gives what an independent interpreter gives, for random questions about random data."""
 
 import os
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
+from margrave.measure.questions.compile import sought_sql
 from margrave.planning.questions.expectation import step_of
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
@@ -88,3 +90,16 @@ def test_random_questions_are_answered_as_the_interpreter_answers_them(tmp_path)
     assert busy > TREES // 3
     assert min(operators["part"], operators["public join"]) > TREES // 20
     assert {"where", "select", "join", "per unit", "distinct", "union", "intersect", "except"} <= set(operators)
+
+
+def test_nothing_that_an_analyst_or_a_curator_wrote_is_in_the_sql():
+    """Names, texts, values and public tables become whole numbers: quotes stand around the first day of 1970 alone."""
+    random, spec = Generator("sql"), data_spec()
+    widths = [len(table.columns) for table in spec.tables]
+    words = {"SELECT", "FROM", "WHERE", "NULL", "DATE", "BIGINT"}
+    names = {one.name for table in spec.tables for one in (table, *table.columns)} | {"north", "south", "nowhere"}
+    for _ in range(300):
+        text, _, _ = sought_sql(asked(random, spec).sought, widths)
+        bare = text.replace("DATE '1970-01-01'", "DATE")
+        assert "'" not in bare and '"' not in bare and ";" not in bare and "--" not in bare
+        assert not names & set(re.findall(r"[A-Za-z_]+", bare)) - words
