@@ -177,6 +177,31 @@ def test_the_canary_reaches_nothing(session, ledger):
     assert "clinic@2024" in repr(session) and "<meter" in session._repr_html_()
 
 
+@pytest.mark.slow
+def test_the_canary_is_in_no_error_no_chain_and_no_log(session, ledger, tmp_path):
+    """Refusals, faults on this side and in the worker, and the curator's log, with the canary in every id."""
+    people, told = session["people"], []
+    for wrong in (
+        lambda: people.average(c.region).release(eps=0.1),
+        lambda: people.count().release(eps=7),
+        lambda: session.ask("people where region = kanarien count").release(eps=0.1),
+        lambda: session.sql("SELECT person FROM people"),
+        lambda: session.sql("SELECT COUNT(*) FROM people WHERE person = 'x'"),
+        lambda: people.select("person").count().release(eps=0.1),
+    ):
+        with pytest.raises(MargraveError) as caught:
+            wrong()
+        told += [str(caught.value), repr(caught.value.__context__), repr(caught.value.__cause__)]
+    session._answerer.check()
+    session._answerer._process.stdin.write(b'{"format": 1, "asked": {"kind": "count"}}\n')
+    session._answerer._process.stdin.flush()
+    assert session._answerer._line(60) == {"fault": True}
+    logs = [path.read_text() for path in (tmp_path / "store").glob("*.log")]
+    assert len(logs) == 1 and logs[0]
+    told += [*logs, *(json.dumps(entry.body) for entry, _ in ledger.entries()), repr(session._answerer)]
+    assert len(told) > 12 and not [text for text in told if CANARY in text]
+
+
 def test_an_account_that_does_not_exist_has_no_session(ledger):
     with pytest.raises(UsageError, match="no account"):
         Session.open(ledger, "eve")

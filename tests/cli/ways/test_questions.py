@@ -51,6 +51,23 @@ def test_a_curator_opens_and_an_analyst_asks(folder):
 
 
 @pytest.mark.slow
+def test_a_partition_is_paid_for_on_the_command_line_and_its_parts_ask_in_later_commands(folder):
+    inside("data", "open", "clinic@2024", "--spec", "clinic.toml")
+    partition = "people partition by region"
+    assert "a unit is in one part" in inside("ask", partition, "--eps", "0.2", "--explain").output
+    assert "south  ε = 0.2 left of ε = 0.2" in inside("ask", partition, "--eps", "0.2").output
+    north = "people part north of region join places on region by land count"
+    assert "the purse of north: ε = 0.05 left" in inside("ask", north, "--eps", "0.15").output
+    told = json.loads(inside("ask", partition, "--eps", "0.2", "--json").output)
+    assert told["left"] == {"north": "ε = 0.05 left of ε = 0.2", "south": "ε = 0.2 left of ε = 0.2"}
+    done = run("ask", "people part north of region count", "--eps", "0.1")
+    assert done.returncode and "of the purse of its part" in done.stderr
+    assert "the grant of ann: ε = 0.7 left" in inside("ask", "people count", "--eps", "0.1", "--explain").output
+    assert "a purse for each" in inside("ledger", "history").output
+    inside("ledger", "verify")
+
+
+@pytest.mark.slow
 def test_mistakes_are_said_in_a_sentence(folder):
     done = run("ask", "people count", "--eps", "0.1")
     assert done.returncode == UsageError.exit_code and "open for questions: none yet" in done.stderr
