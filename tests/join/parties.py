@@ -13,7 +13,7 @@ from margrave.budget.units import ApproxDP
 from margrave.join import steps
 from margrave.join.folder import SessionFolder
 from margrave.join.sealing import box_of
-from margrave.join.side import Purse, Side
+from margrave.join.side import ChargedTo, Side
 from margrave.ledger import DataSetName, Ledger
 from margrave.ledger.records import Pool, RequestRecord
 from margrave.planning.join.plan import make_join_plan
@@ -70,7 +70,7 @@ class Party:
     clock: object = lambda: EARLY
 
     def side(self):
-        purse = Purse(self.ledger, "ann", PEOPLE)
+        purse = ChargedTo(self.ledger, "ann", PEOPLE)
         return Side(
             self.plan.of(self.name), KEYS[self.name], SessionFolder.at(self.place / self.folder), purse, self.clock
         )

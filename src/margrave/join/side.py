@@ -16,8 +16,9 @@ from margrave.errors import RefusedError, UsageError
 from margrave.files.content import Content, pieces
 from margrave.join.folder import SESSION, SessionFolder
 from margrave.join.messages import Message, Step, digest_of, parse, read_file
-from margrave.ledger import Charge, DataSetName, Ledger
 from margrave.ledger.journal import canonical
+from margrave.ledger.ledger import Ledger
+from margrave.ledger.values import Charge, DataSetName
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
 from margrave.planning.join.plan import JoinPlan
@@ -29,7 +30,7 @@ def now() -> datetime:
 
 
 @dataclass(frozen=True)
-class Purse:
+class ChargedTo:
     """Where an owner is charged."""
 
     ledger: Ledger
@@ -44,7 +45,7 @@ class Side:
     plan: JoinPlan
     key: SigningKey
     folder: SessionFolder
-    purse: Purse
+    purse: ChargedTo
     clock: Callable[[], datetime] = field(default=now, repr=False)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from margrave.algebra.arrays import Counts
+from margrave.algebra.arrays import Counts, Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.crossing import Measured
@@ -22,10 +22,11 @@ from margrave.planning.limits import KEPT_CELLS
 from margrave.planning.publication.publishing import covered_margins, is_wide_plan, unkept, used_domain
 from margrave.planning.publication.raises import table_raise
 from margrave.progress import Progress
-from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep
 from margrave.reconstruct.held import FullTable, Held, Records
 from margrave.reconstruct.nonnegative.choice import solved
+from margrave.reconstruct.nonnegative.solvers import NonNegative
 from margrave.reconstruct.raised import raised_margins
 from margrave.reconstruct.records.possible import check_records
 from margrave.reconstruct.records.variables import variables
@@ -113,15 +114,7 @@ def publish(
         return Published(domain, margins, how.method, how.rounding, {}, said)
     wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
-    if is_wide_plan(plan):
-        found = wide_table(plan, fit, domain, possible, progress)
-        table = found.table
-    else:
-        encoded = plan.encoding.encode(domain.names, possible)
-        coded = tuple(map(plan.measured_margin, wanted))
-        estimates = _estimates(plan, fit, domain)
-        found = solved(estimates, how.choice, wanted=coded, possible=encoded, progress=progress)
-        table = plan.encoding.decode(domain.names, found.table)
+    found, table = _nonnegative(plan, fit, domain, possible, progress)
     notes = (*found.notes, *_expected_raise(plan))
     exact = _exact_counts(plan, fit, domain)
     tried = [(exact, notes)]
@@ -140,6 +133,20 @@ def publish(
     except NotKept:
         return None
     return Published(domain, FullTable(domain, table), found.method, "none", {}, notes)
+
+
+def _nonnegative(
+    plan: Plan, fit: Fit, domain: Domain, possible: Possible, progress: Progress | None
+) -> tuple[NonNegative, Floats]:
+    """What the method of the plan finds, and its full table over the attributes as they were declared."""
+    if is_wide_plan(plan):
+        found = wide_table(plan, fit, domain, possible, progress)
+        return found, found.table
+    encoded = plan.encoding.encode(domain.names, possible)
+    coded = tuple(map(plan.measured_margin, plan.spec.margins))
+    estimates = _estimates(plan, fit, domain)
+    found = solved(estimates, plan.publishing.choice, wanted=coded, possible=encoded, progress=progress)
+    return found, plan.encoding.decode(domain.names, found.table)
 
 
 def _publish_records(

@@ -58,7 +58,7 @@ class PartitionBuilder:
             raise UsageError("a partition has no error of its own: ask a part for it")
         return PartitionExplained(self.priced(eps, rho), self.session.allowances())
 
-    def release(self, eps: Any = None, *, rho: Any = None) -> Parts:
+    def release(self, eps: Any = None, *, rho: Any = None) -> OpenParts:
         """Pay for it once; nothing is given back. The same partition again is free, with what is left in its purses."""
         return self.session.open_parts(self.priced(eps, rho))
 
@@ -103,7 +103,7 @@ class PartitionExplained:
 
 
 @dataclass(frozen=True)
-class Parts:
+class OpenParts:
     """The parts of a partition that was paid for, by their values: rows, questions about which a purse pays for."""
 
     session: Session = field(repr=False)

@@ -37,7 +37,7 @@ from margrave.publish.release import Release
 from margrave.publish.shared import BatchAnswer, batch_answers
 from margrave.session.batches import BatchBuilder
 from margrave.session.builders import QuestionBuilder, RowsBuilder
-from margrave.session.parts import PartitionBuilder, Parts, purse_for, purse_left
+from margrave.session.parts import OpenParts, PartitionBuilder, purse_for, purse_left
 from margrave.session.public import PublicRows
 from margrave.session.stored import everything_in
 
@@ -151,11 +151,11 @@ class Session:
         """A partition that is to be paid for."""
         return PartitionBuilder(self, self.data, node)
 
-    def open_parts(self, partition: PricedPartition) -> Parts:
+    def open_parts(self, partition: PricedPartition) -> OpenParts:
         """Charge a partition, once, and fill the purses of its parts; one that is open has what is left in them."""
         self._answerer.check_owner()
         pipeline.open_parts(partition, ledger=self.ledger, dataset=self.dataset)
-        return Parts(self, partition)
+        return OpenParts(self, partition)
 
     def purse_for(self, node: Aggregate, budget: Price | None) -> PartPurse | None:
         """The purse that pays for a question, where it is about a part of a partition that the account has open."""

@@ -59,12 +59,12 @@ def _side(
     """Who takes part, with a ledger that is open."""
     from margrave.cli.keys import load_key
     from margrave.join.folder import SessionFolder
-    from margrave.join.side import Purse, Side
+    from margrave.join.side import ChargedTo, Side
     from margrave.ledger.ledger import opened
 
     plan, secret = _plan(spec).of(owner), load_key(key)
     with opened(url) as ledger:
-        yield Side(plan, secret, SessionFolder.at(session), Purse(ledger, account, ledger.only_dataset(dataset)))
+        yield Side(plan, secret, SessionFolder.at(session), ChargedTo(ledger, account, ledger.only_dataset(dataset)))
 
 
 def _plan(spec: Path) -> JoinPlan:

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from margrave.publish.answers import AnswerTable
     from margrave.publish.release import Release
 
+Explaining = Annotated[bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")]
+ExpectedRows = Annotated[
+    int | None, typer.Option(help="How many rows to expect, where the error depends on it.", show_default=False)
+]
+ReleaseFolder = Annotated[
+    Path | None, typer.Option(help="A new folder for the release that 'tables' gives.", show_default=False)
+]
+
 data = typer.Typer(name="data", help="Open data sets for questions.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -48,19 +56,13 @@ def ask(
         str | None, typer.Option(help="NAME@VERSION, if several are open for questions.", show_default=False)
     ] = None,
     sql: Annotated[bool, typer.Option("--sql", help="The question is written as SQL.")] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")
-    ] = False,
+    explain: Explaining = False,
     within: Annotated[
         float | None, typer.Option(help="Explain the least ε with which the answer is this near.", show_default=False)
     ] = None,
     confidence: Annotated[float, typer.Option(help="With what probability.")] = 0.95,
-    rows: Annotated[
-        int | None, typer.Option(help="How many rows to expect, where the error depends on it.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for the release that 'tables' gives.", show_default=False)
-    ] = None,
+    rows: ExpectedRows = None,
+    out: ReleaseFolder = None,
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ from scipy.special import gammaincinv
 
 from margrave.algebra.lattice import maximal
 from margrave.errors import UsageError
-from margrave.noise import DiscreteLaplace
+from margrave.noise.laplace import DiscreteLaplace
 from margrave.planning.limits import is_wide
 
 if TYPE_CHECKING:
