@@ -12,7 +12,7 @@ import margrave as mg
 from margrave.algebra.lattice import subsets
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
-from margrave.publish.microdata import typed
+from margrave.publish.microdata import columns, records, typed
 from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import publishable
 from margrave.spec.codebook import CodebookEntry, Range
@@ -216,3 +216,15 @@ def test_records_of_a_range_keep_their_values_however_their_codes_are_held():
     codes = np.array([0, 199, 200], dtype=np.uint8)
     assert typed(entry, codes).tolist() == [100, 299, 300]
     assert typed(CodebookEntry("age", Range(-5, 5)), codes[:1]).tolist() == [-5]
+
+
+def test_columns_are_those_of_the_records_one_by_one():
+    document = {"attributes": {"a": ["x", "y"], "b": {"range": [3, 5]}, "c": [True, False]}, "release": {"all": 2}}
+    spec = mg.Spec.load({**document, "privacy": {"epsilon": 5}})
+    data = pd.DataFrame({"a": ["x", "y"] * 30, "b": [3, 4, 5] * 20, "c": [True, False, True] * 20})
+    published = mg.release(spec, data, seed=2).publication
+    found = columns(published, spec.codebook)
+    coded = records(published)
+    assert len(coded) > 20
+    for axis, name in enumerate(published.domain.names):
+        assert found[name].to_pylist() == typed(spec.codebook[name], coded[:, axis]).tolist()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from margrave.cli.arguments import AsJson, SpecPath, amounts
-from margrave.cli.terminal import heading, notice, print_json, print_table, say, warn_of_formulas
+from margrave.cli.terminal import heading, notice, print_json, print_table, say, warn_of_formulas, watching
 
 if TYPE_CHECKING:
     from margrave.planning.asked import Asked
@@ -48,7 +48,9 @@ def plan(
     if sweep is not None:
         _sweep(way.sweep(loaded, amounts(_SWEEP if sweep == "default" else sweep, "--sweep")), as_json)
         return
-    found = checked_plan(loaded if target is None else way.plan_for(loaded, Target.parse(target)))
+    with watching("Planning"):
+        found = checked_plan(loaded if target is None else way.plan_for(loaded, Target.parse(target)))
+        found.forecast  # noqa: B018 - the longest part of what is shown is made while the bar moves
     warn_of_formulas(way.formulas(found))
     if as_json:
         print_json(plan_json(found))

@@ -167,17 +167,21 @@ def progress(what: str) -> Iterator[Progress | None]:
 
 @contextmanager
 def watching(what: str) -> Iterator[Progress | None]:
-    """A line on stderr, in a terminal with the number last told; in a pipe only if it takes a while."""
+    """A moving bar on stderr, in a terminal, with time and the number last told; in a pipe a line, after a while."""
     if not sys.stderr.isatty():
         with _patience(what):
             yield None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
-    with Console(stderr=True).status(what) as status:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
 
         def update(done: int, total: int | None, misfit: float | None = None) -> None:
-            status.update(what if misfit is None else f"{what}: misfit {misfit:.3g}")
+            bar.update(task, description=what if misfit is None else f"{what}: misfit {misfit:.3g}")
 
         yield update
 

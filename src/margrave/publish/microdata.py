@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import UsageError
 from margrave.noise.generator import Generator
+from margrave.reconstruct.held import FullTable
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
 if TYPE_CHECKING:
@@ -40,10 +41,25 @@ def typed(entry: CodebookEntry, codes: NDArray[np.int64]) -> NDArray[Any]:
     return np.array(values, dtype=object)[codes]
 
 
-def columns(published: Published, codebook: Codebook) -> dict[str, NDArray[Any]]:
-    """The records, column by column."""
-    coded = records(published)
-    return {name: typed(codebook[name], coded[:, axis]) for axis, name in enumerate(published.domain.names)}
+def columns(published: Published, codebook: Codebook) -> dict[str, pa.Array]:
+    """The records, column by column, in the codebook's types. One column of codes at a time is held beside them."""
+    import pyarrow as pa
+
+    return {name: pa.array(_allowed(codebook[name])).take(pa.array(codes)) for name, codes in _coded_columns(published)}
+
+
+def _coded_columns(published: Published) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The codes of each attribute, one attribute after the other."""
+    names, held = published.domain.names, published.held
+    if not published.whole or not isinstance(held, FullTable):
+        coded = records(published)
+        yield from ((name, coded[:, axis]) for axis, name in enumerate(names))
+        return
+    shape, times = published.domain.shape(), held.table.ravel().astype(np.int64)
+    for axis, name in enumerate(names):
+        codes = np.arange(shape[axis], dtype=np.min_scalar_type(shape[axis]))
+        along = codes.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+        yield name, np.repeat(np.broadcast_to(along, shape).ravel(), times)
 
 
 def frame(

@@ -56,6 +56,11 @@ class Publishing:
         """Whether records are fitted."""
         return self.method == RECORDS
 
+    @property
+    def microdata(self) -> bool:
+        """Whether records will be published."""
+        return self.records or (self.why_not is None and self.raises is None and self.rounding != "none")
+
     def check(self) -> None:
         """Refuse a method that the spec asks for and that is not possible."""
         if self.why_not is not None and self.asked not in ("auto", UNBIASED):

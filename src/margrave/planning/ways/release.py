@@ -6,7 +6,7 @@ from margrave.algebra.words import number
 from margrave.ledger.values import Notion
 from margrave.planning.checks import check_spec
 from margrave.planning.effect import fact_words, price_factor
-from margrave.planning.forecast.prediction import reading_seconds, record_seconds
+from margrave.planning.forecast.prediction import reading_seconds, record_seconds, writing
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
 from margrave.planning.target import plan_for, sweep
@@ -32,6 +32,9 @@ def remarks(plan: Plan) -> Remarks:
         f"Memory: about {_bytes(plan.memory)}; time: about {_seconds(plan.seconds)} after reading, plus about "
         f"{reading_seconds(plan, 10**6):.2g} s per million records."
     )
+    if plan.publishing.microdata:
+        more, longer = writing(plan, 10**6)
+        words.append(f"Writing records: about {_bytes(more)} and {_seconds(longer)} more per million of them.")
     words.append(plan.publishing.words())
     if plan.publishing.records:
         times = [f"{_seconds(record_seconds(plan, count))} for {count:,}" for count in (1_000, 10_000, 100_000)]
