@@ -21,8 +21,8 @@ from margrave.measure.questions.engine import quantile_losses
 from margrave.noise import Generator
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.price.trees import tree_counts
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.trees import tree_counts
 from margrave.publish.answers import AnswerTable
 from margrave.publish.best_counts import best_counts
 

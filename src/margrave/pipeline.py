@@ -40,11 +40,11 @@ from margrave.planning.join.spec import JoinSpec
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
-from margrave.planning.questions.partition import PricedPartition
-from margrave.planning.questions.tables import TablesQuestion
+from margrave.planning.questions.several.batch import Batch
+from margrave.planning.questions.several.partition import PricedPartition
+from margrave.planning.questions.several.tables import TablesQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
 from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack, PartitionPack

@@ -10,15 +10,15 @@ from scipy.stats import beta
 from margrave.budget.units import PureDP
 from margrave.measure.questions.engine import noisy_answer
 from margrave.noise import Generator
-from margrave.planning.questions import rows, sought
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.price import UnitMove
+from margrave.planning.questions.price.price import UnitMove
+from margrave.planning.questions.programs import rows, sought
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
+from tests.planning.questions.price.test_price import NAMES, QUESTIONS, every_unit, tiny, true_move
 from tests.planning.questions.samples import data_of, data_spec
-from tests.planning.questions.test_price import NAMES, QUESTIONS, every_unit, tiny, true_move
 
 EPSILON = Fraction(1)
 DRAWS = 3_000

@@ -15,8 +15,8 @@ from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.least import least_budget
+from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_counts
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.trees import fitted_leaves, prefix_tails, prefix_variances, tree_counts
 from margrave.publish.answers import AnswerPack, AnswerTable, numbers_of
 
 SPEC = DataSpec.load(

@@ -7,12 +7,12 @@ import pytest
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.noise import Generator
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.trees import tree_counts
+from margrave.planning.questions.price.trees import tree_counts
+from margrave.planning.questions.several.batch import Batch
 from margrave.publish.answers import AnswerTable
 from margrave.publish.shared import batch_answers
-from tests.planning.questions.test_sharing import SPEC
+from tests.planning.questions.several.test_sharing import SPEC
 from tests.publish.test_answers import parts
 
 

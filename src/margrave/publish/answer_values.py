@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from margrave.planning.questions.expectation import half_width, step_of, sum_half_width
 from margrave.planning.questions.language.aggregates import Average, Choose, Cumulative, Quantiles, Sum, Variance
-from margrave.planning.questions.mechanisms import AnswerNoise, Noisy, Selected, Tree
+from margrave.planning.questions.price.expectation import half_width, step_of, sum_half_width
+from margrave.planning.questions.price.mechanisms import AnswerNoise, Noisy, Selected, Tree
+from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_nodes
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.trees import fitted_leaves, prefix_tails, prefix_variances, tree_nodes
 
 _KNOTS = 33
 _FINE = 4001

@@ -18,12 +18,12 @@ from margrave.budget.units import Budget
 from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.files.content import Content, reader_of
 from margrave.ledger.journal import canonical
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
-from margrave.planning.questions.partition import PricedPartition, read_partition
+from margrave.planning.questions.price.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.price.trees import tree_nodes
 from margrave.planning.questions.question import PricedQuestion, read_question
-from margrave.planning.questions.trees import tree_nodes
+from margrave.planning.questions.several.batch import Batch
+from margrave.planning.questions.several.partition import PricedPartition, read_partition
 from margrave.publish.answer_values import AnswerRow, noisy_rows, selected_rows, tree_rows
 
 if TYPE_CHECKING:

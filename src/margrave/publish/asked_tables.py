@@ -10,7 +10,7 @@ import numpy as np
 from margrave.crossing import Answer, Measured
 from margrave.errors import UsageError
 from margrave.files.content import Content
-from margrave.planning.questions.tables import TablesQuestion
+from margrave.planning.questions.several.tables import TablesQuestion
 from margrave.publish.charging import Pack
 from margrave.publish.release import Release
 from margrave.publish.ways.registry import bundle_way

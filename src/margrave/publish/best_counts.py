@@ -25,7 +25,6 @@ from margrave.crossing import Answer, Measured
 from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.accuracy import Accuracy
-from margrave.planning.questions.cube import cube_domain, cube_margin, cube_problem
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind
 from margrave.planning.questions.language.aggregates import Aggregate, Count, Tables
@@ -33,10 +32,11 @@ from margrave.planning.questions.language.expressions import Column
 from margrave.planning.questions.language.relations import Key, Relation
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.mechanisms import Noisy
-from margrave.planning.questions.rows import rows_of
-from margrave.planning.questions.sought import Sought, sought_of
-from margrave.planning.questions.tables import complete_rows
+from margrave.planning.questions.price.mechanisms import Noisy
+from margrave.planning.questions.programs.rows import rows_of
+from margrave.planning.questions.programs.sought import Sought, sought_of
+from margrave.planning.questions.several.cube import cube_domain, cube_margin, cube_problem
+from margrave.planning.questions.several.tables import complete_rows
 from margrave.publish.answer_values import AnswerRow
 from margrave.publish.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.estimates import half_width

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.language.aggregates import Aggregate, Average
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.mechanisms import Noisy, Tree
+from margrave.planning.questions.price.mechanisms import Noisy, Tree
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.batch import Batch
 from margrave.publish.answer_values import AnswerRow, averages_of_variances, tree_rows
 from margrave.publish.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.best_counts import BestCounts, best_counts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.wording import said
+from margrave.planning.questions.several.batch import Batch
 from margrave.session.builders import budget_of
 from margrave.session.explanation import BatchExplanation
 

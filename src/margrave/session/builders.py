@@ -20,9 +20,9 @@ from margrave.planning.questions.language.parts import Partition
 from margrave.planning.questions.language.public import Lookup
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.least import check_rows, least_budget, least_tables
-from margrave.planning.questions.mechanisms import Price
-from margrave.planning.questions.partition import PartPurse
-from margrave.planning.questions.rows import rows_of
+from margrave.planning.questions.price.mechanisms import Price
+from margrave.planning.questions.programs.rows import rows_of
+from margrave.planning.questions.several.partition import PartPurse
 from margrave.session.explanation import Explanation
 from margrave.session.expressions import (
     ConditionExpression,

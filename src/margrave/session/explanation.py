@@ -8,10 +8,10 @@ from typing import Any
 
 from margrave.budget.units import Budget
 from margrave.ledger.allowance import Allowance
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.every import Question
-from margrave.planning.questions.expectation import Expectation
 from margrave.planning.questions.language.wording import said
+from margrave.planning.questions.price.expectation import Expectation
+from margrave.planning.questions.several.batch import Batch
 
 
 @dataclass(frozen=True)

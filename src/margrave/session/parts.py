@@ -14,8 +14,8 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.parts import Partition, check_payable, parts_in
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.partition import PartPurse, PricedPartition
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.session.builders import RowsBuilder, budget_of
 from margrave.session.explanation import html_table, said_lines
 

@@ -19,7 +19,6 @@ from margrave.ledger.allowance import Allowance, allowances
 from margrave.ledger.journal import canonical
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
-from margrave.planning.questions.batch import Batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Aggregate
@@ -29,8 +28,9 @@ from margrave.planning.questions.language.public import PublicName, PublicTable
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.mechanisms import Price
-from margrave.planning.questions.partition import PartPurse, PricedPartition
+from margrave.planning.questions.price.mechanisms import Price
+from margrave.planning.questions.several.batch import Batch
+from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.publish.answers import AnswerTable
 from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
 from margrave.publish.release import Release

@@ -14,10 +14,10 @@ import pytest
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.measure.questions.compile import sought_sql
-from margrave.planning.questions.expectation import step_of
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.form import nodes_of
+from margrave.planning.questions.price.expectation import step_of
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
 from tests.planning.questions.interpreter import answer

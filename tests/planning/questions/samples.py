@@ -12,7 +12,7 @@ from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.parts import Part
 from margrave.planning.questions.language.public import LOOKUPS, Lookup, PublicColumn, PublicTable
-from margrave.planning.questions.rows import rows_of
+from margrave.planning.questions.programs.rows import rows_of
 
 SPEC = """
 title = "People and visits"

@@ -7,8 +7,8 @@ import pytest
 from margrave.errors import RefusedError
 from margrave.measure.questions import opening
 from margrave.noise import DiscreteLaplace, Generator
-from margrave.planning.questions import sought
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.programs import sought
 from margrave.study.audit.findings import Effort
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.registry import audit

@@ -20,7 +20,7 @@ from typing import Any, Self
 from margrave.errors import DataError, FaultError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.planning.questions.every import Question
-from margrave.planning.questions.work import GUARD
+from margrave.planning.questions.programs.work import GUARD
 
 FAULT = (
     "the question could not be answered: a fault of the machine, which says nothing about the data. It stays charged, "

@@ -7,7 +7,7 @@ from __future__ import annotations
 from itertools import count
 from typing import assert_never
 
-from margrave.planning.questions.programs import (
+from margrave.planning.questions.programs.programs import (
     Absent,
     AllTests,
     Attach,
@@ -33,7 +33,7 @@ from margrave.planning.questions.programs import (
     Test,
     Whole,
 )
-from margrave.planning.questions.sought import Sought
+from margrave.planning.questions.programs.sought import Sought
 
 _SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _RECKON = {"+": "+", "-": "-", "*": "*"}

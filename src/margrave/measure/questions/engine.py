@@ -17,11 +17,11 @@ from margrave.noise import Generator, sample_many
 from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Choose, Quantiles
-from margrave.planning.questions.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.price.mechanisms import Noisy, Selected, Tree
+from margrave.planning.questions.price.trees import tree_counts
+from margrave.planning.questions.programs.sought import Sought
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.sought import Sought
-from margrave.planning.questions.tables import TablesQuestion
-from margrave.planning.questions.trees import tree_counts
+from margrave.planning.questions.several.tables import TablesQuestion
 
 Integers = NDArray[Any]
 

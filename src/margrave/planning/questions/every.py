@@ -10,10 +10,10 @@ from margrave.errors import UsageError
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.form import read_as
-from margrave.planning.questions.mechanisms import Price
-from margrave.planning.questions.partition import PartPurse, read_purse
+from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.question import FORMAT, PricedQuestion
-from margrave.planning.questions.tables import TablesQuestion, read_tables
+from margrave.planning.questions.several.partition import PartPurse, read_purse
+from margrave.planning.questions.several.tables import TablesQuestion, read_tables
 
 Question = PricedQuestion | TablesQuestion
 

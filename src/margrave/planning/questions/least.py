@@ -9,11 +9,11 @@ from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import expected
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
-from margrave.planning.questions.mechanisms import Price, mechanism_of
-from margrave.planning.questions.sought import Sought, sought_of
-from margrave.planning.questions.tables import TablesQuestion, tables_spec
+from margrave.planning.questions.price.expectation import expected
+from margrave.planning.questions.price.mechanisms import Price, mechanism_of
+from margrave.planning.questions.programs.sought import Sought, sought_of
+from margrave.planning.questions.several.tables import TablesQuestion, tables_spec
 from margrave.planning.target import Target, plan_for
 
 _LEAST, _MOST = Fraction(1, 10**6), Fraction(10**3)

@@ -13,8 +13,8 @@ from margrave.errors import UsageError, suggest
 from margrave.planning.questions.kinds import EPOCH, Days, Kind, Numbers, Values, common_step
 from margrave.planning.questions.language.expressions import Day, Missing, Numeral, Text, Value
 from margrave.planning.questions.language.public import PublicColumn, PublicName, PublicTable
-from margrave.planning.questions.lowering import Lowered
-from margrave.planning.questions.programs import Attach, RowsProgram
+from margrave.planning.questions.programs.lowering import Lowered
+from margrave.planning.questions.programs.programs import Attach, RowsProgram
 from margrave.spec.reader import Node
 
 if TYPE_CHECKING:

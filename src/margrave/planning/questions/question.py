@@ -13,14 +13,14 @@ from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import Expectation, expected
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.form import check_form_size, read_as
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.mechanisms import Mechanism, Price, mechanism_of
-from margrave.planning.questions.partition import PartPurse, read_purse
-from margrave.planning.questions.sought import Sought, sought_of
-from margrave.planning.questions.work import Work, work_of
+from margrave.planning.questions.price.expectation import Expectation, expected
+from margrave.planning.questions.price.mechanisms import Mechanism, Price, mechanism_of
+from margrave.planning.questions.programs.sought import Sought, sought_of
+from margrave.planning.questions.programs.work import Work, work_of
+from margrave.planning.questions.several.partition import PartPurse, read_purse
 from margrave.planning.written import digest_of
 
 FORMAT = 1

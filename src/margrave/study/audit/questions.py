@@ -26,7 +26,7 @@ from margrave.planning.questions.kinds import Days, Kind, Numbers, Values, size_
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
-from margrave.planning.questions.mechanisms import Price, Selected, Tree
+from margrave.planning.questions.price.mechanisms import Price, Selected, Tree
 from margrave.planning.questions.question import PricedQuestion
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Effort, Finding

@@ -5,7 +5,7 @@ import pytest
 from margrave.errors import MargraveError, UsageError
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.sought import sought_of
+from margrave.planning.questions.programs.sought import sought_of
 from tests.planning.questions.samples import data_spec
 
 SPEC = data_spec()

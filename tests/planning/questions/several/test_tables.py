@@ -19,11 +19,11 @@ from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.least import least_tables
-from margrave.planning.questions.missing import is_never_missing
+from margrave.planning.questions.programs.missing import is_never_missing
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.tables import TablesQuestion, complete_rows
+from margrave.planning.questions.several.tables import TablesQuestion, complete_rows
+from tests.planning.questions.price.test_price import NAMES, every_unit, interpreted, tiny
 from tests.planning.questions.samples import data_of, data_spec
-from tests.planning.questions.test_price import NAMES, every_unit, interpreted, tiny
 
 JOINED = "people join visits tables(sex * ward, ward)"
 BUDGETS = [PureDP(Fraction(1, 2)), ZCDP(Fraction(1, 10))]

@@ -7,8 +7,8 @@ import pytest
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError
 from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.programs.work import SHORTEST, Work
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.work import SHORTEST, Work
 from tests.planning.questions.samples import data_spec
 
 SPEC = data_spec()

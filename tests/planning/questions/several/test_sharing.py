@@ -7,10 +7,10 @@ import pytest
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import UsageError
-from margrave.planning.questions.batch import Batch, read_batch
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.batch import Batch, read_batch
 
 SPEC = DataSpec.load(
     """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.questions.kinds import Kind, size_of
 from margrave.planning.questions.language.relations import Key
-from margrave.planning.questions.lowering import Lowered, constant_code
-from margrave.planning.questions.programs import AllTests, Fixed, Member, Order, Test, Whole
+from margrave.planning.questions.programs.lowering import Lowered, constant_code
+from margrave.planning.questions.programs.programs import AllTests, Fixed, Member, Order, Test, Whole
 
 MOST_ANSWERS = 1 << 20
 """Cells of one answer, groups times values of a grid: each gets its noise."""

@@ -21,12 +21,12 @@ from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
-from margrave.planning.questions.price import Neighbours, UnitMove, added_rows
-from margrave.planning.questions.trees import variances_at
+from margrave.planning.questions.price.price import Neighbours, UnitMove, added_rows
+from margrave.planning.questions.price.trees import variances_at
 from margrave.planning.written import noise_json
 
 if TYPE_CHECKING:
-    from margrave.planning.questions.sought import Sought
+    from margrave.planning.questions.programs.sought import Sought
 
 FEW_QUANTILES = 4
 """Up to so many quantiles are selected one by one; more come from one tree of counts."""

@@ -16,16 +16,16 @@ from margrave.errors import RefusedError, UsageError
 from margrave.ledger.purses import MOST_PURSES, escrow_cost, purse_name
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
-from margrave.planning.questions.axes import Axis
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.expressions import Value
 from margrave.planning.questions.language.form import check_form_size, read_as
 from margrave.planning.questions.language.parts import Part, Partition, check_payable
 from margrave.planning.questions.language.relations import Relation
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.price.mechanisms import Price
+from margrave.planning.questions.programs.axes import Axis
+from margrave.planning.questions.programs.rows import parts_of, rows_of
 from margrave.planning.questions.public import constant_of
-from margrave.planning.questions.rows import parts_of, rows_of
 from margrave.planning.written import digest_of
 
 

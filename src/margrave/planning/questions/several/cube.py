@@ -11,14 +11,14 @@ from margrave.budget.events import Measurement
 from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import Expectation
 from margrave.planning.questions.kinds import Kind
 from margrave.planning.questions.language.aggregates import Count
 from margrave.planning.questions.language.expressions import Column
-from margrave.planning.questions.mechanisms import Noisy
-from margrave.planning.questions.missing import is_never_missing
+from margrave.planning.questions.price.expectation import Expectation
+from margrave.planning.questions.price.mechanisms import Noisy
+from margrave.planning.questions.programs.missing import is_never_missing
+from margrave.planning.questions.programs.sought import Sought
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.sought import Sought
 
 
 def cube_problem(node: Count, sought: Sought, data: DataSpec) -> str | None:

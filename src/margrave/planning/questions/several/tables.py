@@ -23,19 +23,19 @@ from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.plan import Plan, protection_of
 from margrave.planning.planner import make_plan
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import Expectation
 from margrave.planning.questions.kinds import size_of
 from margrave.planning.questions.language.aggregates import Count, Tables
 from margrave.planning.questions.language.expressions import AllOf, Column, Condition, IsMissing, Negation
 from margrave.planning.questions.language.form import check_form_size
 from margrave.planning.questions.language.relations import Key, Relation, Where
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.lowering import ColumnShape
-from margrave.planning.questions.mechanisms import Price, noise_said
-from margrave.planning.questions.missing import is_never_missing
-from margrave.planning.questions.rows import rows_of
-from margrave.planning.questions.sought import MOST_GROUPS, Sought, sought_of
-from margrave.planning.questions.work import Work, work_of
+from margrave.planning.questions.price.expectation import Expectation
+from margrave.planning.questions.price.mechanisms import Price, noise_said
+from margrave.planning.questions.programs.lowering import ColumnShape
+from margrave.planning.questions.programs.missing import is_never_missing
+from margrave.planning.questions.programs.rows import rows_of
+from margrave.planning.questions.programs.sought import MOST_GROUPS, Sought, sought_of
+from margrave.planning.questions.programs.work import Work, work_of
 from margrave.planning.written import digest_of, measurement_from_json
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit

@@ -14,13 +14,13 @@ from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import Expectation
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.form import read_as
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.mechanisms import Price
+from margrave.planning.questions.price.expectation import Expectation
+from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.question import PricedQuestion, read_question
-from margrave.planning.questions.sharing import Shared, shared
+from margrave.planning.questions.several.sharing import Shared, shared
 from margrave.planning.written import digest_of
 
 MOST_QUESTIONS = 1_000

@@ -21,11 +21,11 @@ from margrave.noise.sums import Term, WeightedSum
 from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.kinds import Kind, Numbers
 from margrave.planning.questions.language.aggregates import Aggregate, Average, Quantiles, Variance
-from margrave.planning.questions.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
-from margrave.planning.questions.trees import variances_at
+from margrave.planning.questions.price.mechanisms import AnswerNoise, Mechanism, Noisy, Selected, Tree
+from margrave.planning.questions.price.trees import variances_at
 
 if TYPE_CHECKING:
-    from margrave.planning.questions.sought import Sought
+    from margrave.planning.questions.programs.sought import Sought
 
 _GRAIN = 256
 _SPOTS = 1025

@@ -35,7 +35,7 @@ from margrave.planning.questions.language.expressions import (
     Text,
     Value,
 )
-from margrave.planning.questions.programs import (
+from margrave.planning.questions.programs.programs import (
     Absent,
     AllTests,
     Calendar,

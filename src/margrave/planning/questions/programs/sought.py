@@ -10,7 +10,6 @@ from functools import cached_property
 from math import ceil, floor, prod
 
 from margrave.errors import RefusedError, UsageError
-from margrave.planning.questions.axes import MOST_ANSWERS, Axis, axis_of, within
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import MOST_WHOLE, Kind, Numbers, Values
 from margrave.planning.questions.language.aggregates import (
@@ -26,9 +25,10 @@ from margrave.planning.questions.language.aggregates import (
 )
 from margrave.planning.questions.language.expressions import Missing, Numeral, Value
 from margrave.planning.questions.language.relations import Key
-from margrave.planning.questions.lowering import lower, need_numbers
-from margrave.planning.questions.price import Neighbours, UnitBounds, UnitMove, rows_move, totals_move
-from margrave.planning.questions.programs import (
+from margrave.planning.questions.price.price import Neighbours, UnitBounds, UnitMove, rows_move, totals_move
+from margrave.planning.questions.programs.axes import MOST_ANSWERS, Axis, axis_of, within
+from margrave.planning.questions.programs.lowering import lower, need_numbers
+from margrave.planning.questions.programs.programs import (
     Absent,
     AllTests,
     Fixed,
@@ -39,7 +39,7 @@ from margrave.planning.questions.programs import (
     Test,
     Whole,
 )
-from margrave.planning.questions.rows import RowsShape, rows_of
+from margrave.planning.questions.programs.rows import RowsShape, rows_of
 
 MOST_GROUPS = 1 << 16
 """Groups of one answer."""

@@ -16,11 +16,11 @@ from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.parts import Partition, descends, parts_in
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.partition import PartPurse, PricedPartition, read_purse
 from margrave.planning.questions.question import PricedQuestion, read_question
+from margrave.planning.questions.several.partition import PartPurse, PricedPartition, read_purse
 from tests.planning.questions.interpreter import rows
+from tests.planning.questions.price.test_price import NAMES, distances, every_unit, sums, tiny
 from tests.planning.questions.samples import COLUMNS, data_of, data_spec, random_unit
-from tests.planning.questions.test_price import NAMES, distances, every_unit, sums, tiny
 
 PEOPLE, VISITS = r.Rows("people"), r.Rows("visits")
 SEX, WARD, PAY = e.Column("sex"), e.Column("ward"), e.Column("pay")

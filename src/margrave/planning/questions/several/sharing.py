@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log
 
-from margrave.planning.questions.cube import cube_accuracy, cube_expectation, cube_margin, cube_problem
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.expectation import Expectation, expected, step_of
 from margrave.planning.questions.language.aggregates import (
     Aggregate,
     Average,
@@ -23,9 +21,11 @@ from margrave.planning.questions.language.aggregates import (
     Quantiles,
     Variance,
 )
-from margrave.planning.questions.mechanisms import Price, Tree
+from margrave.planning.questions.price.expectation import Expectation, expected, step_of
+from margrave.planning.questions.price.mechanisms import Price, Tree
+from margrave.planning.questions.programs.sought import sought_of
 from margrave.planning.questions.question import PricedQuestion
-from margrave.planning.questions.sought import sought_of
+from margrave.planning.questions.several.cube import cube_accuracy, cube_expectation, cube_margin, cube_problem
 
 _MOST_WEIGHED = 12
 """Of up to so many questions it is weighed one by one whether they are measured; of more, all that follow are not."""

@@ -12,7 +12,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError, UsageError, suggest
-from margrave.planning.questions.axes import Axis, axis_of, within
 from margrave.planning.questions.kinds import Kind, Numbers, Values, size_of
 from margrave.planning.questions.language.expressions import Column
 from margrave.planning.questions.language.parts import Part, Partition
@@ -31,7 +30,8 @@ from margrave.planning.questions.language.relations import (
     Where,
     check_names,
 )
-from margrave.planning.questions.lowering import (
+from margrave.planning.questions.programs.axes import Axis, axis_of, within
+from margrave.planning.questions.programs.lowering import (
     ColumnShape,
     Lowered,
     constant_code,
@@ -39,7 +39,7 @@ from margrave.planning.questions.lowering import (
     lower_test,
     need_numbers,
 )
-from margrave.planning.questions.programs import (
+from margrave.planning.questions.programs.programs import (
     AllTests,
     Combine,
     KeepRows,

@@ -9,9 +9,9 @@ from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import BundleError, UsageError
 from margrave.ledger.values import DataSetName
 from margrave.planning.asked import request_of
-from margrave.planning.questions.batch import Batch, read_batch
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.batch import Batch, read_batch
 from margrave.publish.answers import AnswerTable, BatchPack
 from tests.planning.questions.samples import data_spec
 

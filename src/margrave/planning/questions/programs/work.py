@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from margrave.errors import RefusedError
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.programs import (
+from margrave.planning.questions.programs.programs import (
     Attach,
     Combine,
     KeepRows,
@@ -26,7 +26,7 @@ from margrave.planning.questions.programs import (
 )
 
 if TYPE_CHECKING:
-    from margrave.planning.questions.sought import Sought
+    from margrave.planning.questions.programs.sought import Sought
 
 MOST_STEPS = 20_000
 """Steps of one question's programs, all of which the engine plans."""

@@ -18,7 +18,7 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
-from margrave.planning.questions.price import UnitBounds, added_rows, rows_move, totals_move
+from margrave.planning.questions.price.price import UnitBounds, added_rows, rows_move, totals_move
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.test_engine import asked, interpreted
 from tests.planning.questions.samples import data_of, data_spec, kind_values, random_unit
