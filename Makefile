@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick check shape bench bench-peers soak docs clean
+.PHONY: demo test quick check shape bench bench-peers soak docs site clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
@@ -51,8 +51,13 @@ soak: $(VENV)/.ready-test
 docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py
 
+# The documentation as a site that needs no network, in site/.
+site: $(VENV)/.ready-test
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -W ignore -m mkdocs build --strict --quiet
+	@echo "Read it with: $(BIN)/python -m http.server --directory site"
+
 clean:
-	rm -rf $(VENV) .venv-peers build dist out demo-release*
+	rm -rf $(VENV) .venv-peers build dist site out demo-release*
 
 $(VENV)/.ready-run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands themselves, and draw every picture of the docs. Run with: make docs
+"""Write docs/cli.md and docs/glossary.md from the program itself, and draw every picture. Run with: make docs
 
 Some minutes, most of them for the attacks. Only the figures of a study that takes half an hour are not drawn anew: they
 come from `margrave reproduce yang2012`.
@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from margrave.cli.app import app
+from margrave.planning.glossary import GLOSSARY
 
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "google-chrome")
@@ -41,6 +42,13 @@ def sections(command: Any, path: str) -> list[str]:
 def text() -> str:
     """The whole page."""
     return "\n".join([HEAD, *sections(typer.main.get_command(app), "margrave")])
+
+
+def glossary() -> str:
+    """The page of words."""
+    said = "The words of plans and reports. Made by `make docs` from the list that the report shows.\n"
+    words = [f'<a id="{term.key}"></a>**{term.word}**: {term.meaning}\n' for term in GLOSSARY]
+    return "\n".join(["# Glossary\n", said, *words])
 
 
 def commands(folder: Path) -> list[list[str]]:
@@ -71,9 +79,10 @@ def pictures() -> None:
 
 
 def main() -> None:
-    page = Path(__file__).with_name("cli.md")
-    page.write_text(text(), encoding="utf-8")
-    print(f"wrote {page}", file=sys.stderr)
+    for name, content in (("cli.md", text()), ("glossary.md", glossary())):
+        page = Path(__file__).with_name(name)
+        page.write_text(content, encoding="utf-8")
+        print(f"wrote {page}", file=sys.stderr)
     if "--no-pictures" not in sys.argv:
         pictures()
 

@@ -1,5 +1,8 @@
 """Settings for the whole suite: property tests are deterministic and have no clock."""
 
+import os
+import shutil
+
 import pytest
 from hypothesis import settings
 
@@ -29,3 +32,17 @@ def patience():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("margrave.cli.terminal.PATIENCE", 3600.0)
         yield
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests that need a browser."""
+    from playwright.sync_api import sync_playwright
+
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None and "CI" not in os.environ:
+        pytest.skip("no Chromium: install it (Debian: apt-get install chromium)")
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()

@@ -39,6 +39,12 @@ def test_a_day_at_the_bank(run, tmp_path):
     said = json.loads((tmp_path / "statement.json").read_text())
     assert said["requests"][0]["cost"] == {"epsilon": "1"}
     assert said["requests"][0].keys().isdisjoint({"status", "release"})
+    disclosed = json.loads(run("ledger", "export", "survey", "--registry"))
+    assert disclosed["privacy_unit"] == said["unit"] and disclosed["privacy_loss"]["spent"] == said["spent"]
+    assert disclosed["neighbouring_relation"]["kind"] == "add-remove" and disclosed["public_facts"] == []
+    assert disclosed["releases"][0]["loss"] == {"epsilon": "1"}
+    assert disclosed["releases"][0]["mechanisms"][0]["noise"]["kind"] == "discrete-laplace"
+    assert "ann" not in json.dumps(disclosed) and "uni" not in json.dumps(disclosed).replace("unit", "")
     mine = json.loads(run("ledger", "history", "--account", "ann", "--json"))
     assert [row["kind"] for row in mine] == ["account", "account", "grant", "reserve"]
     assert all("hash" not in row for row in mine)

@@ -1,7 +1,5 @@
 """The page for respondents, in a real browser: filled in, its report shown and sent, and read by the collector."""
 
-import os
-import shutil
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,11 +14,6 @@ from margrave.planning.local.plan import make_local_plan
 from margrave.planning.local.spec import LocalSpec
 from tests.planning.local.shapes import local_spec
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None and "CI" not in os.environ, reason="no Chromium: install it (Debian: apt-get install chromium)"
-)
 TRICKY = {
     "attributes": {
         "</script><b>": {"values": ["<i>no", '"yes"'], "title": "Is 1 < 2 & 3 > 2? </script>"},
@@ -31,16 +24,6 @@ TRICKY = {
     "privacy": {"epsilon": 1},
     "local": {"expected_size": 1000},
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture
@@ -90,7 +73,6 @@ def taken(plan, *lines):
     return found.reports, found.refused
 
 
-@needs_browser
 def test_the_page_is_filled_in_and_the_collector_reads_its_report(browser, received, tmp_path):
     plan, (address, posted) = make_local_plan(LocalSpec.load(TRICKY)), received
     context = browser.new_context(viewport={"width": 360, "height": 640})
@@ -107,7 +89,6 @@ def test_the_page_is_filled_in_and_the_collector_reads_its_report(browser, recei
     context.close()
 
 
-@needs_browser
 def test_a_report_is_drawn_once_and_remembered_without_answers(browser, tmp_path):
     plan = make_local_plan(LocalSpec.load(TRICKY))
     context = browser.new_context()
@@ -130,7 +111,6 @@ def test_a_report_is_drawn_once_and_remembered_without_answers(browser, tmp_path
     context.close()
 
 
-@needs_browser
 def test_reports_of_many_devices_are_collected_with_the_network_off(browser, tmp_path):
     plan, lines = make_local_plan(local_spec(2, 3, 4)), []
     for _ in range(12):
@@ -146,7 +126,6 @@ def test_reports_of_many_devices_are_collected_with_the_network_off(browser, tmp
     assert len({line.split(",")[3] for line in lines}) == 12
 
 
-@needs_browser
 def test_a_shuffler_gets_the_token_beside_the_report(browser, received, tmp_path):
     plan, (address, posted) = make_local_plan(local_spec(2, 2, shuffler="the post office")), received
     context = browser.new_context()

@@ -9,6 +9,7 @@ import pytest
 import margrave as mg
 from margrave.publish.bundle import account
 from margrave.publish.bundle.account import Checksum
+from margrave.publish.report.page import report_html
 from margrave.spec.spec import Spec
 
 BASE = {
@@ -51,6 +52,41 @@ def data():
 def releases(data):
     """A seeded release of each kind, by name."""
     return {name: mg.release(spec, data, seed=7) for name, spec in SPECS.items()}
+
+
+LONG = "an attribute with a rather long name that nobody shortened and_without_any_spaces_in_its_second_half"
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """Long and hostile names, many values, large tables, and more of them than are open."""
+    evil = '<script>alert("x")</script>'
+    spec = Spec.from_dict(
+        {
+            "title": f"{evil} & {LONG}",
+            "attributes": {
+                LONG: {"values": [evil, "'\"><img src=//evil.example>", "x" * 90], "labels": {"x" * 90: "</svg><b>"}},
+                "many": {"range": [1, 20]},
+                "some": {"range": [1, 12]},
+                **{f"more {index}": ["no", "yes"] for index in range(5)},
+            },
+            "release": {"all": 2, "strategy": "residual"},
+            "privacy": {"rho": "0.1"},
+        }
+    )
+    row = {LONG: evil, "many": 3, "some": 4, **{f"more {index}": "no" for index in range(5)}}
+    return mg.release(spec, pd.DataFrame([row] * 50), seed=3)
+
+
+@pytest.fixture(scope="session")
+def reports(releases, hostile, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    journey = mg.release(mg.plan(mg.examples.path("journey")), seed=1)
+    found = {}
+    for name, out in {**releases, "hostile": hostile, "journey": journey}.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(report_html(out), encoding="utf-8")
+    return found
 
 
 @pytest.fixture(params=SPECS)

@@ -182,11 +182,11 @@ def test_an_interrupt_at_any_moment_leaves_nothing(releases, tmp_path, ending):
         releases["laplace"].save(target, progress=step)
         return done
 
-    for stop in range(1, 12):
+    for stop in range(1, 16):
         with pytest.raises(KeyboardInterrupt):
             save(stop)
         assert listing(tmp_path) == []
-    assert save(None) == moments[0] == 11
+    assert save(None) == moments[0] == 15
 
 
 def test_a_rename_that_fails_leaves_nothing(releases, tmp_path, monkeypatch):
@@ -208,7 +208,7 @@ def test_a_target_that_appears_meanwhile_is_kept(releases, tmp_path):
 def test_logs_hold_no_numbers_of_the_data(releases, tmp_path, caplog):
     with caplog.at_level(logging.DEBUG):
         releases["laplace"].save(tmp_path / "out")
-    assert caplog.messages == ["a bundle of 11 files is written"]
+    assert caplog.messages == ["a bundle of 15 files is written"]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("v[12]-*") if path.suffix != ".json"))

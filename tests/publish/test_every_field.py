@@ -18,10 +18,13 @@ import pytest
 
 import margrave as mg
 from margrave.errors import MargraveError, VerificationError
+from margrave.publish.bundle.account import Checksum
 from margrave.publish.bundle.bundle import load_bundle
+from margrave.publish.bundle.described import CSVW, PACKAGE
+from margrave.publish.bundle.parts.description import metadata
 from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
-from margrave.publish.report.page import report_html
+from margrave.publish.report.page import report_pages
 from margrave.publish.verification.verify import verify
 from tests.facts.test_planning import with_facts
 from tests.publish.conftest import SPECS
@@ -91,11 +94,19 @@ def forge(folder, reseal, path, found):
         return
     try:
         bundle = load_bundle(folder)
-        page = report_html(bundle.release, bundle.manifest.created, bundle.manifest.software)
+        rewrite(folder, bundle)
     except MargraveError:
         return
-    (folder / "report.html").write_text(page, encoding="utf-8")
     reseal(folder)
+
+
+def rewrite(folder, bundle):
+    """Make anew what a bundle says to people and to machines."""
+    release, created = bundle.release, bundle.manifest.created
+    pages = [*report_pages(release, created, bundle.manifest.software)]
+    sums = {path.relative_to(folder).as_posix(): Checksum.of(path.read_bytes()) for path in folder.rglob("*.csv")}
+    for name, content in (*pages, *metadata(release, created, sums)):
+        (folder / name).write_bytes(content)
 
 
 def noticed(folder, **options):
@@ -170,11 +181,10 @@ def forge_column(folder, reseal, path, name):
         found = load_bundle(folder)
         stems = table_stems(found.release.plan).items()
         tables = [(margin, pq.read_table(folder / f"{stem}.parquet")) for margin, stem in stems]
-        page = report_html(found.release, found.manifest.created, found.manifest.software)
+        (folder / "cube.csv").write_bytes(b"".join(cube_rows(found.release.domain, tables)))
+        rewrite(folder, found)
     except MargraveError:
         return
-    (folder / "cube.csv").write_bytes(b"".join(cube_rows(found.release.domain, tables)))
-    (folder / "report.html").write_text(page, encoding="utf-8")
     reseal(folder)
 
 
@@ -183,14 +193,14 @@ def test_every_column_of_every_file_is_checked_or_documented(bundle, reseal):
         for name in pq.read_schema(path).names:
             with kept(bundle):
                 forge_column(bundle, reseal, path, name)
-                where = f"{path.parent.name}/*.parquet: {name}"
+                where = f"{path.name if path.parent == bundle else f'{path.parent.name}/*.parquet'}: {name}"
                 assert noticed(bundle) or where in BEYOND, where
                 assert noticed(bundle, bars=True), where
 
 
 def test_every_file_for_people_follows_from_those_for_programs(bundle, reseal):
     for path in sorted(bundle.rglob("*.*")):
-        if path.suffix in (".csv", ".html"):
+        if path.suffix in (".csv", ".html") or path.name in (CSVW, PACKAGE):
             with kept(bundle):
                 path.write_bytes(path.read_bytes()[:-2] + b"?\n")
                 reseal(bundle)

@@ -24,6 +24,7 @@ PINNED = {
         1: "1c88f698ae735450d4c0d1dc273c7875d6f0469e1b0fb9b3acf99a9e6050c6d2",
         2: "1acee2bb0a78dbc5db91ecc3d63299c79c0edc433b053b18109a5393c76e2cd9",
         3: "c06d0f5aeaeee77665d6aa3fb4514907ed9a9deb969cd1f7c424982890e34dbb",
+        4: "16e401d073aa8c6c3541981cb21ebd440bceebb30a3865a8803a2cc8a243a3ad",
     },
     # Only half-widths in closed form differ between the two.
     "bars": dict.fromkeys((1, 2), "71b7ae29ddabbec6a43d46e306da2f0ab70d07e8050ec53effd60f91d098f06c"),

@@ -11,7 +11,7 @@ import margrave as mg
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.describe import number
 from margrave.planning.publication import publishing
-from margrave.publish.report.tables import table_section
+from margrave.publish.report.tables import Shown, table_article
 from margrave.publish.verification.verify import verify
 from margrave.reconstruct.published import INTERRUPTED, publish, publishable
 from margrave.reconstruct.records import possible
@@ -88,10 +88,10 @@ def test_auto_fits_records_and_an_independent_query_finds_the_same_tables(out, t
 
 def test_the_report_says_how_well_records_fit_each_table():
     small = mg.release(SMALL, DATA, seed=2)
-    section = table_section(small, ("a09", "a14"), 0, "tables.csv")
+    section = table_article(Shown(small, ("a09", "a14")), 0, "tables.csv", folded=False)
     assert f"χ² {number(small.publication.misfits['a09', 'a14'])} for each degree of freedom" in section
     unbiased = mg.release(replace(SMALL, nonnegative="none"), DATA, seed=2)
-    assert "χ²" not in table_section(unbiased, ("a09", "a14"), 0, "tables.csv")
+    assert "χ²" not in table_article(Shown(unbiased, ("a09", "a14")), 0, "tables.csv", folded=False)
 
 
 def test_every_record_is_possible_and_no_table_worse_than_unbiased(out):

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 import margrave as mg
 from margrave.cli.app import app
 from margrave.errors import VerificationError
+from margrave.publish.bundle.account import Checksum
 from margrave.publish.bundle.bundle import bundle_files
 from margrave.publish.bundle.parts import layout
+from margrave.publish.bundle.parts.description import metadata
 from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
@@ -39,7 +41,7 @@ def test_a_report_with_a_script_and_invented_numbers_is_found(folder, reseal):
     path = folder / "report.html"
     path.write_text(path.read_text(encoding="utf-8").replace("</main>", "<script>alert(1)</script></main>"))
     reseal(folder)
-    fails(folder, r"report\.html differs from the report that follows from the release, from line \d+ on")
+    fails(folder, r"report\.html differs from the one that follows from the release, from line \d+ on")
 
 
 def test_another_number_in_the_report_is_found(folder, reseal):
@@ -106,7 +108,11 @@ def with_bars(folder, reseal, factor):
         reseal(folder)
     out = Release.load(folder)
     (folder / "cube.csv").write_bytes(b"".join(cube_rows(out.domain, tables)))
-    (folder / "report.html").write_bytes(dict(bundle_files(out, None))["report.html"])
+    files = dict(bundle_files(out, None))
+    (folder / "report.html").write_bytes(files["report.html"])
+    sums = {path.relative_to(folder).as_posix(): Checksum.of(path.read_bytes()) for path in folder.rglob("*.csv")}
+    for name, content in metadata(out, None, sums):
+        (folder / name).write_bytes(content)
     reseal(folder)
 
 

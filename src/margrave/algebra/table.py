@@ -93,9 +93,17 @@ class Table:
         return {**values, "count": self.counts.ravel()}
 
     def to_pandas(self) -> pd.DataFrame:
+        """One row a cell; attributes are categories in the declared order, so that pivots and sorts keep it."""
         import pandas as pd
 
-        return pd.DataFrame(self.columns())
+        grid = np.indices(self.counts.shape).reshape(len(self.margin), self.counts.size)
+        categories = {
+            name: pd.Categorical.from_codes(
+                grid[axis], categories=pd.Index(self.domain[name].values, dtype=object), ordered=True
+            )
+            for axis, name in enumerate(self.margin)
+        }
+        return pd.DataFrame({**categories, "count": self.counts.ravel()})
 
     def to_arrow(self) -> pa.Table:
         import pyarrow as pa

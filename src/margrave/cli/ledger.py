@@ -366,14 +366,19 @@ def export(
     to: Annotated[Path | None, typer.Option("--out", help="Write it to a new file.", show_default=False)] = None,
     ledger: Url = DEFAULT,
     as_json: AsJson = False,
+    registry: Annotated[
+        bool, typer.Option("--registry", help="As JSON in the shape that registries of deployments ask for.")
+    ] = False,
 ) -> None:
     """Write the public statement of all releases from a data set. It names no account."""
     from margrave.files.writing import write_file
+    from margrave.ledger.registry import registry_json
     from margrave.ledger.statement import statement
 
     with _opened(ledger) as found:
         said = statement(found, name)
-    text = json_text(said.to_json()) if as_json else "\n".join(map(clean, said.lines()))
+    plain = "\n".join(map(clean, said.lines()))
+    text = json_text(registry_json(said)) if registry else json_text(said.to_json()) if as_json else plain
     if to is None:
         typer.echo(text)
     else:

@@ -11,12 +11,16 @@ from margrave.facts.bounds import CellBounds
 from margrave.progress import Progress
 from margrave.publish.bundle import bundle
 from margrave.publish.notebook import release_html
+from margrave.publish.plots import plot
 from margrave.publish.released import Released
 from margrave.publish.report.public_facts import fact_bounds
+from margrave.publish.spreadsheet import to_excel
 from margrave.publish.way import load
 from margrave.reconstruct.bars import Bars as Bars
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from margrave.publish.verification.signature import SigningKey
 
 
@@ -46,6 +50,17 @@ class Release(Released):
         ``sign``: a key, ``mg.SigningKey.load("curator.key")``, that tells readers who made it.
         """
         return bundle.save(self, path, progress, sign)
+
+    def plot(self, *names: str) -> Figure:
+        """A picture of the published table of one to three attributes, with intervals (extra ``plot``).
+
+        The first runs down, the second is told apart by colours, the third makes small multiples.
+        """
+        return plot(self, names)
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write a new Excel file: a sheet about the guarantee, and one for each table (extra ``excel``)."""
+        return to_excel(self, path)
 
     def _repr_html_(self) -> str:
         return release_html(self)

@@ -27,7 +27,7 @@ from margrave.publish.estimates import Estimate, Where, half_width, indicator, m
 from margrave.publish.later import Later
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
-from margrave.reconstruct.bars import Bars, Origin, Simulated, is_simulated, seed_of, simulated_bars
+from margrave.reconstruct.bars import Bars, Origin, Shares, Simulated, is_simulated, seed_of, simulated_bars
 from margrave.reconstruct.published import Published, publish, publishable
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
@@ -44,8 +44,9 @@ class Released:
 
     ``ledger`` says where the release was charged, if anywhere: the ledger's ``id``, the ``dataset``, the ``entry`` and
     its ``hash`` and ``time``. ``stored`` is the bundle, as an archive, that a ledger keeps of it: what is saved is this
-    one. ``kept`` is the published table, and ``bars`` the standard errors and half-widths of its tables, where they
-    were read from a bundle, where ``origin`` says how they came about; otherwise they are made when first needed.
+    one. ``kept`` is the published table, ``bars`` the standard errors and half-widths of its tables, and ``shares`` the
+    half-widths of shares, where they were read from a bundle, where ``origin`` says how they came about; otherwise they
+    are made when first needed.
     ``level`` is the probability with which its intervals hold the truth, unless another is asked for.
     """
 
@@ -55,6 +56,7 @@ class Released:
     stored: Content | None = None
     kept: Published | None = None
     bars: Mapping[Margin, Bars] = field(default_factory=dict)
+    shares: Shares = field(default_factory=dict)
     origin: Origin | None = None
     level: float = LEVEL
 
@@ -188,6 +190,21 @@ class Released:
             return errors, widths
         added = np.abs(self.published(margin) - self.unbiased(margin)).ravel()
         return np.hypot(errors, added), widths + added
+
+    def share_widths(self, margin: Margin, whole: Margin) -> NDArray[np.float64] | None:
+        """The half-widths of the shares that a table's cells have of the totals of ``whole``; 1 for shares of nobody.
+
+        None where they are not known: error bars are not simulated, or a bundle of an older form has none.
+        """
+        if not self.simulates or self.simulated_elsewhere:
+            return self.shares.get((margin, whole))
+        assert self.simulated is not None
+        return rounded(self.simulated.share_widths(margin, whole, self.level))
+
+    @property
+    def simulated_elsewhere(self) -> bool:
+        """Whether simulated error bars were read from a bundle, which states what there is of them."""
+        return self.origin is not None
 
     def microdata(self, *, labels: bool = False, fill: bool = False) -> pd.DataFrame:
         """Synthetic records whose tables are the published tables.

@@ -8,7 +8,7 @@ random numbers come from a seed that is published with the bars, so that anybody
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Bars = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The standard error and the half-width of the interval, for each cell of a table."""
+Shares = Mapping[tuple[Margin, Margin], NDArray[np.float64]]
+"""For a table and the part of its attributes that tells the whole: the half-width of each cell's share of its whole."""
 
 _LEAST = 0.25
 """No cell's root mean squared error is taken to be below this: a count that never moved in a few simulations may."""
@@ -86,22 +88,48 @@ class Simulated:
         the error of the release itself is not among those that its bar is made of either: for normal errors this is
         Student's t.
         """
-        squares = (self.factor * self.errors(margin)) ** 2
+        truth = self.truth.margin(margin).ravel().astype(np.float64)
+        near, size, widths = self._pooled(self.errors(margin), truth, _LEAST, level)
+        if self.truth.whole:
+            # No noise can be so small that a published 0 excludes 1.
+            widths[near] = np.maximum(widths[near], 1.0)
+        return size, widths
+
+    def share_widths(self, margin: Margin, whole: Margin, level: float) -> Floats:
+        """The half-width around each cell's share of the records that have the same values of ``whole``.
+
+        Counts above and below the line move together, so shares are simulated as shares. Where there is nobody to
+        have a share of, in what is published or in a simulation, it can be anything: the half-width is 1.
+        """
+        axes = tuple(axis for axis, name in enumerate(margin) if name not in whole)
+        counts = np.stack([np.asarray(one.margin(margin), dtype=np.float64) for one in (self.truth, *self.again)])
+        wholes = np.broadcast_to(counts.sum(axis=tuple(axis + 1 for axis in axes), keepdims=True), counts.shape)
+        flat, below = counts.reshape(len(counts), -1), wholes.reshape(len(counts), -1)
+        there = (below > 0).all(axis=0)
+        widths = np.ones(there.shape)
+        if there.any():
+            shares, least = flat[:, there] / below[:, there], _LEAST / below[0, there]
+            near, _, found = self._pooled(shares[1:] - shares[0], shares[0], least, level)
+            found = np.where(near & self.truth.whole, np.maximum(found, 1 / below[0, there]), found)
+            widths[there] = np.minimum(found, 1.0)
+        return widths
+
+    def _pooled(
+        self, errors: Floats, truth: Floats, least: float | Floats, level: float
+    ) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Which numbers are near zero, the root mean square of their errors (a row a simulation), and half-widths."""
+        squares = (self.factor * errors) ** 2
         others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
-        units = np.sqrt(squares / np.maximum(others, _LEAST**2))
-        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST)
-        near = self.truth.margin(margin).ravel() < 2 * size
+        units = np.sqrt(squares / np.maximum(others, np.square(least)))
+        size = np.maximum(np.sqrt(squares.mean(axis=0)), least)
+        near = truth < 2 * size
         quantiles = np.full(size.shape, np.quantile(units, level))
         if min(near.sum(), (~near).sum()) >= _POOL:
             quantiles[~near] = np.quantile(units[:, ~near], level)
             quantiles[near] = np.quantile(units[:, near], level)
         # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
         quantiles[near] = np.maximum(quantiles[near], ndtri((1 + level) / 2))
-        widths = size * quantiles
-        if self.truth.whole:
-            # No noise can be so small that a published 0 excludes 1.
-            widths[near] = np.maximum(widths[near], 1.0)
-        return size, widths
+        return near, size, size * quantiles
 
 
 def too_small(counts: Floats, errors: Floats, widths: Floats, level: float, *, whole: bool) -> NDArray[np.bool_]:

@@ -56,7 +56,7 @@ from margrave.spec.workload import (
 )
 from margrave.spec.write import json_ready, spec_dict
 
-SECTIONS = ("title", "draft", "data", "attributes", "release", "privacy")
+SECTIONS = ("title", "licence", "draft", "data", "attributes", "release", "privacy")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Spec:
 
     ``tables`` are the tables listed, ``all_ways`` the number of attributes up to which every table is wanted (0: none);
     `workload` is both together. ``sensitive`` is empty unless declared. ``induced`` is None without public facts.
+    ``licence`` says on what terms the tables may be used, such as ``CC-BY-4.0``.
     ``draft`` marks a spec whose values were read from data and that no person has checked yet.
     """
 
@@ -86,6 +87,7 @@ class Spec:
     data: DataSection | None = None
     title: str = ""
     draft: bool = False
+    licence: str = ""
 
     def __post_init__(self) -> None:
         if not self.codebook.entries:
@@ -135,7 +137,7 @@ class Spec:
         listed = (entry.rule.values for entry in entries if isinstance(entry.rule, Categories))
         extras = ((entry.name, entry.title, entry.missing or "", entry.other or "") for entry in entries)
         labels = (text for entry in entries for text in (*entry.labels, *entry.labels.values()))
-        if wrong := texts_problem(chain((self.title,), *listed, *extras, labels)):
+        if wrong := texts_problem(chain((self.title, self.licence), *listed, *extras, labels)):
             raise UsageError(f"a title, a name, a value or a label {wrong}")
 
     @classmethod
@@ -243,7 +245,7 @@ def _read_root(root: Node, base: Path | None) -> Spec | None:
     for section in ("attributes", "release", "privacy"):
         if section not in keys:
             root.problem(f"the section [{section}] is missing")
-    title = keys["title"].text() if "title" in keys else None
+    title, licence = (keys[name].text() if name in keys else None for name in ("title", "licence"))
     draft = keys["draft"].flag() if "draft" in keys else None
     codebook, names = read_attributes(keys["attributes"]) if "attributes" in keys else (Codebook(()), Names({}, {}))
     data = read_data(keys["data"], names, base) if "data" in keys else None
@@ -260,7 +262,8 @@ def _read_root(root: Node, base: Path | None) -> Spec | None:
         keys["release"].child("public", None).child(number, None).problem(text)
     if root.problems:
         return None
-    return _assemble(codebook, privacy.budget, release, privacy, data, title or "", draft is True)
+    spec = _assemble(codebook, privacy.budget, release, privacy, data)
+    return replace(spec, title=title or "", licence=licence or "", draft=draft is True)
 
 
 def _assemble(
@@ -269,8 +272,6 @@ def _assemble(
     release: ReleaseSection,
     privacy: PrivacySection,
     data: DataSection | None,
-    title: str,
-    draft: bool,
 ) -> Spec:
     return Spec(
         codebook=codebook,
@@ -287,6 +288,4 @@ def _assemble(
         neighbours=privacy.neighbours,
         induced=privacy.induced,
         data=data,
-        title=title,
-        draft=draft,
     )

@@ -21,6 +21,8 @@ def spec_dict(spec: Spec, *, with_data: bool) -> dict[str, object]:
     head: dict[str, object] = {}
     if spec.title:
         head["title"] = spec.title
+    if spec.licence:
+        head["licence"] = spec.licence
     if spec.draft:
         head["draft"] = True
     if with_data and spec.data is not None:

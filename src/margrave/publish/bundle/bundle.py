@@ -26,6 +26,7 @@ from margrave.publish.bundle.account import Checksum, checked, sealed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing, read_manifest
 from margrave.publish.bundle.origin import manifest_of, read_origin
+from margrave.publish.bundle.parts.description import metadata
 from margrave.publish.bundle.parts.large import large_parts
 from margrave.publish.bundle.parts.layout import Layout, is_large
 from margrave.publish.bundle.parts.parts import (
@@ -44,11 +45,12 @@ from margrave.publish.bundle.parts.parts import (
     read_published,
     table_stems,
 )
+from margrave.publish.bundle.parts.shares import SHARES, has_shares, read_shares
 from margrave.publish.bundle.parts.stored import Read, stored_answers, stored_bars, stored_exact
 from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content, opened
-from margrave.publish.bundle.words import MANIFEST, REPORT, software
+from margrave.publish.bundle.words import MANIFEST, software
 from margrave.publish.released import Released
-from margrave.publish.report.page import report_html
+from margrave.publish.report.page import page_names, report_pages
 from margrave.publish.verification.signature import SigningKey, signed
 from margrave.reconstruct.bars import Bars
 
@@ -87,7 +89,8 @@ def _file_count(release: Released) -> int:
     plan, table = release.plan, int(release.publication is not None)
     if is_large(plan):
         return 4 + Layout.of(plan).files + bool(plan.cells) + table
-    return 3 + 2 * (1 + table + len(plan.exact) + bool(plan.cells) + len(plan.spec.margins))
+    shares, pages = int(has_shares(release)), len(page_names(plan))
+    return 4 + pages + 2 * (1 + table + shares + len(plan.exact) + bool(plan.cells) + len(plan.spec.margins))
 
 
 def bundle_files(release: Released, created: str | None) -> Iterator[File]:
@@ -97,9 +100,9 @@ def bundle_files(release: Released, created: str | None) -> Iterator[File]:
     for name, content in large_parts(release) if large else _small_files(release):
         checksums[name] = Checksum.of(content)
         yield name, content
-    report = report_html(release, created, software()).encode()
-    checksums[REPORT] = Checksum.of(report)
-    yield REPORT, report
+    for name, content in (*report_pages(release, created, software()), *metadata(release, created, checksums)):
+        checksums[name] = Checksum.of(content)
+        yield name, content
     in_order = {name: checksums[name] for name in sorted(checksums)}
     forms, layout = replace(FORMS, bars=release.bars_form), Layout.of(release.plan) if large else None
     yield MANIFEST, sealed(manifest_of(release, Writing(software(), forms, created, in_order, layout)))
@@ -151,9 +154,11 @@ def read_bundle(files: Files) -> Bundle:
     release = Released(plan, measured, manifest.ledger, kept=kept, bars=bars, level=manifest.level)
     if manifest.published is None:
         return Bundle(release, manifest)
-    origin, total = read_origin(manifest.forms, manifest.published)
-    both = ChainMap[Margin, Bars](total, bars)  # type: ignore[arg-type]  # only the first is ever written to
-    return Bundle(replace(release, bars=both, origin=origin), manifest)
+    origin, totals = read_origin(plan, manifest.forms, manifest.published)
+    both = ChainMap[Margin, Bars](totals, bars)  # type: ignore[arg-type]  # only the first is ever written to
+    name = f"{SHARES}.parquet"
+    shares = read_shares(plan, read(name)) if name in manifest.files else {}
+    return Bundle(replace(release, bars=both, shares=shares, origin=origin), manifest)
 
 
 Numbers = tuple[Sequence[Answer], Mapping[Margin, NDArray[np.int64]], Mapping[Margin, Bars]]

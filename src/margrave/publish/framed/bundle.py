@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of, is_archive, write_file, write_files
+from margrave.planning.promise.guarantee import approximate
 from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked, sealed
+from margrave.publish.bundle.described import CSVW, PACKAGE, About, Described, columns_of, csvw, data_package
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.parts.parts import csv_bytes, parquet_bytes
 from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content
@@ -75,6 +77,9 @@ def framed_files(framing: Framing, outcome: Framed, created: str | None) -> Iter
     for name, content in _contents(framing, outcome, created):
         checksums[name] = Checksum.of(content)
         yield name, content
+    for name, content in framed_metadata(framing, outcome, created, dict(checksums)):
+        checksums[name] = Checksum.of(content)
+        yield name, content
     made = Made(software(), framing.forms, created, {name: checksums[name] for name in sorted(checksums)})
     yield MANIFEST, sealed(frame_json(outcome, made, framing.spec(outcome), framing.published(outcome)))
 
@@ -84,6 +89,18 @@ def _contents(framing: Framing, outcome: Framed, created: str | None) -> Iterato
         yield f"{stem}.csv", csv_bytes(part)
         yield f"{stem}.parquet", parquet_bytes(part)
     yield REPORT, framing.report(outcome, created, software()).encode()
+
+
+def framed_metadata(
+    framing: Framing, outcome: Framed, created: str | None, checksums: Mapping[str, Checksum]
+) -> Iterator[File]:
+    """The files that say to machines what the CSV files are."""
+    asked = outcome.plan
+    words = " ".join(asked.words()[:2])
+    about = About(asked.title or f"A release by {asked.way}", words, approximate(asked.cost), created=created)
+    files = [Described(f"{stem}.csv", stem, columns_of(part.schema, {})) for stem, part in framing.parts(outcome)]
+    yield CSVW, csvw(about, files)
+    yield PACKAGE, data_package(about, files, checksums)
 
 
 def save(

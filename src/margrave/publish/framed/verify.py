@@ -8,11 +8,12 @@ from typing import Any
 from margrave.errors import VerificationError
 from margrave.progress import Progress, counted
 from margrave.publish.bundle.account import Checksum, checked
+from margrave.publish.bundle.described import CSVW, PACKAGE
 from margrave.publish.bundle.parts.parts import csv_pieces
 from margrave.publish.bundle.untrusted.parquet import read_like
 from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import REPORT
-from margrave.publish.framed.bundle import Framing, read_framed
+from margrave.publish.framed.bundle import Framing, framed_metadata, read_framed
 from margrave.publish.framed.frame import Frame, frame_json
 from margrave.publish.verification.found import (
     NotChecked,
@@ -65,7 +66,10 @@ def verify_framed(
 def _check_statements(framing: Framing, frame: Frame, outcome: Any) -> Iterator[NotChecked]:
     """Nothing else stands in `release.json` than what follows from the release."""
     stems = [stem for stem, _ in framing.parts(outcome)]
-    check_listed(frame, {f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")} | {REPORT})
+    told = {CSVW, PACKAGE}
+    if frame.made.forms.report != framing.forms.report:  # another form may have none
+        told &= set(frame.files)
+    check_listed(frame, {f"{stem}.{kind}" for stem in stems for kind in ("csv", "parquet")} | {REPORT} | told)
     expected = frame_json(outcome, frame.made, framing.spec(outcome), framing.published(outcome))
     if differ_in_words(dict(frame.said), expected, frame.made.forms.words != framing.forms.words):
         yield NotChecked.of_form("words", frame.made.software, frame.made.forms, framing.forms)
@@ -75,4 +79,6 @@ def _check_report(framing: Framing, files: Files, frame: Frame, outcome: Any) ->
     if frame.made.forms.report != framing.forms.report:
         yield NotChecked.of_form("report", frame.made.software, frame.made.forms, framing.forms)
         return
-    check_page(files, frame, framing.report(outcome, frame.made.created, frame.made.software).encode())
+    check_page(files, frame, REPORT, framing.report(outcome, frame.made.created, frame.made.software).encode())
+    for name, expected in framed_metadata(framing, outcome, frame.made.created, frame.files):
+        check_page(files, frame, name, expected)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from math import cos, pi, sin
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from margrave.planning.describe import number
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.promise.guarantee import approximate
-from margrave.publish.bundle.words import NOT_PRIVATE, composition
-from margrave.publish.report.html import details, page, paragraph, section, table
-from margrave.publish.report.svg import heat_map, picture, shortened
+from margrave.publish.bundle.words import composition
+from margrave.publish.report.cross import Cross, cross_table
+from margrave.publish.report.frame import FirstScreen, framed
+from margrave.publish.report.html import details, paragraph, section, table
+from margrave.publish.report.svg import picture, shortened
+from margrave.publish.report.values import Intervals, Titled
 
 if TYPE_CHECKING:
     from margrave.publish.graphs.answers import GraphAnswers
@@ -28,50 +32,28 @@ _UPRIGHT = 0.3
 
 def graph_page(graph: GraphAnswers, created: str | None, made_by: str) -> str:
     """The page. It follows from the release, the time, and the software that the bundle says it was ``made_by``."""
-    version = made_by.removeprefix("margrave ")
-    title = graph.plan.title or f"A graph of {len(graph.plan.spec.nodes)} nodes"
-    banner = "" if graph.private else f'<p class="alarm" role="alert">{escape(NOT_PRIVATE)}</p>'
-    body = "\n".join(
-        [
-            _header(graph, title, created),
-            "<main>",
-            banner,
-            _facts(graph),
-            _meaning(graph),
-            _blocks(graph),
-            _drawing(graph),
-            _measured(graph),
-            "</main>",
-            f"<footer>Made with Margrave {escape(version)}. This page is complete: it loads nothing, and sends "
-            "nothing.</footer>",
-        ]
-    )
-    style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
-    return page(title, style, body)
+    parts = [_meaning(graph), _blocks(graph), _drawing(graph), _measured(graph)]
+    return framed(_head(graph, created), parts, made_by)
 
 
-def _header(graph: GraphAnswers, title: str, created: str | None) -> str:
-    kind = "A graph under differential privacy" if graph.private else "An experiment: not private"
-    dated = f" · written {created[:10]}" if created else ""
-    lead = (
-        "Every number below but the public degrees was made slightly wrong on purpose, to limit what anybody can find "
-        "out from it about any one edge. How wrong is known, and shown."
-    )
-    head = f'<p class="kicker">{escape(kind + dated)}</p><h1>{escape(title)}</h1>'
-    return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
-
-
-def _facts(graph: GraphAnswers) -> str:
+def _head(graph: GraphAnswers, created: str | None) -> FirstScreen:
     spec, plan = graph.plan.spec, graph.plan
-    facts = [
+    error = number(plan.block_noise.variance**0.5)
+    figures = [
         ("privacy loss, at most", approximate(plan.cost)),
         ("nodes (groups)", f"{len(spec.nodes)} ({len(spec.nodes.groups)})"),
-        ("edges between two groups, standard error", number(plan.block_noise.variance**0.5)),
+        ("edges between two groups, standard error", error),
     ]
     if plan.right_pairs is not None:
-        facts.append(("edge or no edge, right with probability", f"{plan.right_pairs:.3f}"))
-    inner = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{inner}</dl>'
+        figures.append(("edge or no edge, right with probability", f"{plan.right_pairs:.3f}"))
+    typical = number(float(graph.blocks()["count"].abs().median()))
+    lead = (
+        f"A typical number of edges between two groups is {typical}, with a standard error of {error} as measured. "
+        "Every number but the public degrees was changed on purpose, at random, to limit what anybody can "
+        "find out from it about any one edge."
+    )
+    title = plan.title or f"A graph of {len(spec.nodes)} nodes"
+    return FirstScreen("A graph under differential privacy", title, created, lead, graph.private, figures)
 
 
 def _meaning(graph: GraphAnswers) -> str:
@@ -110,18 +92,21 @@ def _blocks(graph: GraphAnswers) -> str:
 
 
 def _block_picture(graph: GraphAnswers) -> str:
-    """A shade for each two groups; of an undirected graph both halves show the same."""
+    """A cross table of all groups; of an undirected graph both halves show the same."""
     spec = graph.plan.spec
     groups, frame = spec.nodes.groups, graph.blocks()
     if len(groups) > MOST_GROUPS:
         return ""
-    counts = [[0.0] * len(groups) for _ in groups]
-    texts = [["" for _ in groups] for _ in groups]
-    for (one, other), count in zip(blocks_of(spec)[0], frame["count"].tolist(), strict=True):
+    value, width = np.zeros((2, len(groups), len(groups)))
+    numbers = zip(blocks_of(spec)[0], frame["count"].tolist(), frame["std_error"].tolist(), strict=True)
+    for (one, other), count, error in numbers:
         for row, column in {(one, other)} if spec.directed else {(one, other), (other, one)}:
-            counts[row][column], texts[row][column] = count, number(count)
-    words = f"A shade for each of {len(groups)} by {len(groups)} groups: the more edges, the darker."
-    return heat_map("block-table", "The block table", words, groups, groups, counts, texts, "group")
+            value[row, column], width[row, column] = count, 2 * error
+    ends = ("From", "To") if spec.directed else ("One end", "Other end")
+    cross = Cross(Titled(ends[0], groups), Titled(ends[1], groups), Intervals(value, value - width, value + width))
+    return cross_table(
+        cross, "Edges by the groups of their ends; below each count, two standard errors to either side."
+    )
 
 
 def _drawing(graph: GraphAnswers) -> str:

@@ -3,71 +3,69 @@
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
 from margrave.planning.describe import name_of, number
 from margrave.planning.local.question import WEIGHTS
 from margrave.publish.bundle.words import composition
-from margrave.publish.report.html import details, page, paragraph, section, table
-from margrave.publish.report.svg import Bar, bars
+from margrave.publish.report.cross import Cross, bar_table, cross_table
+from margrave.publish.report.frame import FirstScreen, contents, framed
+from margrave.publish.report.html import details, paragraph, section, table
+from margrave.publish.report.quality import Quality
+from margrave.publish.report.values import Intervals, Titled
 
 if TYPE_CHECKING:
     from margrave.publish.local.answers import LocalAnswers
 
-_MOST_TABLES, _MOST_BARS, _MOST_ROWS = 60, 24, 300
+_MOST_TABLES, _MOST_CELLS, _MOST_ROWS = 60, 600, 300
 
 
 def local_page(out: LocalAnswers, created: str | None, made_by: str) -> str:
     """The page. It follows from the release, the time, and the software that the bundle says it was ``made_by``."""
-    version = made_by.removeprefix("margrave ")
-    title = out.plan.title or "A collection that nobody could overhear"
     shown = out.plan.spec.told[:_MOST_TABLES]
     left = len(out.plan.spec.told) - len(shown)
-    body = "\n".join(
-        [
-            _header(title, created),
-            "<main>",
-            _facts(out),
-            _meaning(out),
-            section(
-                "tables",
-                "The tables",
-                *(_table(out, margin, index) for index, margin in enumerate(shown)),
-                paragraph(f"{left} more tables are in the files.") if left else "",
-            ),
-            _collected(out),
-            "</main>",
-            f"<footer>Made with Margrave {escape(version)}. This page is complete: it loads nothing, and sends "
-            "nothing.</footer>",
-        ]
+    tables = section(
+        "tables",
+        "The tables",
+        *(_table(out, margin, index) for index, margin in enumerate(shown, 1)),
+        paragraph(f"{left} more tables are in the files.") if left else "",
     )
-    style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
-    return page(title, style, body)
+    index = contents([(f"#table-{at}", _title(out, margin), "") for at, margin in enumerate(shown, 1)])
+    return framed(_head(out, created), [index, tables, _meaning(out), _collected(out)], made_by)
 
 
-def _header(title: str, created: str | None) -> str:
-    dated = f" · written {created[:10]}" if created else ""
-    lead = (
-        "Nobody has seen an answer. Every respondent's own device reported one randomised symbol; what is below was "
-        "computed from all of them together, with its errors."
-    )
-    head = f'<p class="kicker">Randomised response{escape(dated)}</p><h1>{escape(title)}</h1>'
-    return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
+def _title(out: LocalAnswers, margin: Margin) -> str:
+    return " × ".join(axis.name for axis in _axes(out, margin)) or "Total"
 
 
-def _facts(out: LocalAnswers) -> str:
-    facts = [
+def _axes(out: LocalAnswers, margin: Margin) -> tuple[Titled, ...]:
+    entries = [out.plan.spec.base.codebook[name] for name in margin]
+    return tuple(Titled(one.title or one.name, tuple(map(one.label, one.attribute.values))) for one in entries)
+
+
+def _numbers(out: LocalAnswers, margin: Margin) -> Intervals:
+    found = out.numbers(margin)
+    return Intervals(found["count"], found["low"], found["high"])
+
+
+def _head(out: LocalAnswers, created: str | None) -> FirstScreen:
+    figures = [
         ("reports", f"{out.reports:,}"),
         ("likelihood ratio, at most", str(out.plan.odds)),
         ("tables", str(len(out.plan.spec.margins))),
     ]
     if (together := out.shuffled) is not None and together.guarantee is not None:
         epsilon, delta = float(together.guarantee.epsilon), float(together.guarantee.delta)
-        facts.append(("all reports together, shuffled", f"ε = {epsilon:.4g}, δ = {delta:.2g}"))
-    inner = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{inner}</dl>'
+        figures.append(("all reports together, shuffled", f"ε = {epsilon:.4g}, δ = {delta:.2g}"))
+    found = Quality.of((_numbers(out, margin), out.numbers(margin)["std_error"]) for margin in out.plan.spec.told)
+    why = (
+        "Nobody has seen an answer. Every respondent's own device reported one randomised symbol; what is below was "
+        "computed from all of them together, with its errors."
+    )
+    title = out.plan.title or "A collection that nobody could overhear"
+    lead, remarks = found.sentence(0.95), [*found.remarks(), why]
+    return FirstScreen("Randomised response", title, created, lead, True, figures, remarks)
 
 
 def _meaning(out: LocalAnswers) -> str:
@@ -80,39 +78,32 @@ def _meaning(out: LocalAnswers) -> str:
 
 
 def _table(out: LocalAnswers, margin: Margin, index: int) -> str:
-    """A plot of a table and its numbers."""
-    found, domain = out.numbers(margin), out.domain
-    codebook = out.plan.spec.base.codebook
+    """A table, drawn as its number of attributes asks for, and its numbers."""
+    found, domain, axes = out.numbers(margin), out.domain, _axes(out, margin)
+    title, numbers = _title(out, margin), _numbers(out, margin)
+    quality = Quality.of([(numbers, found["std_error"])])
+    caption = "Counts among the respondents, with 95 % intervals."
+    drawn = ""
+    if len(margin) == 1:
+        drawn = bar_table(axes[0], numbers, caption)
+    elif len(margin) == 2 and domain.cells(margin) <= _MOST_CELLS:
+        cross = Cross(axes[0], axes[1], numbers.shaped(domain.shape(margin)))
+        drawn = cross_table(cross.upright, caption)
     frame = out.table(*margin)
+    codebook = out.plan.spec.base.codebook
     labels = [
         tuple(codebook[name].label(str(value)) for name, value in zip(margin, row, strict=True))
         for row in frame[list(margin)].itertuples(index=False, name=None)
     ]
-    title = " × ".join(codebook[name].title or name for name in margin)
-    plot = ""
-    if domain.cells(margin) <= _MOST_BARS:
-        rows = [
-            Bar(
-                words,
-                f"{number(float(found['count'][at]))} ±{number(float(found['half_width'][at]))}",
-                float(found["count"][at]),
-                float(found["low"][at]),
-                float(found["high"][at]),
-                float(found["unbiased"][at]),
-            )
-            for at, words in enumerate(labels)
-        ]
-        said = f"A bar for each of {len(rows)} cells, its interval as a line, the unbiased estimate as a dot."
-        plot = f"<figure>{bars(f'table-{index}', title, said, rows)}<figcaption>{escape(said)}</figcaption></figure>"
     shown = ("count", "share", "std_error", "low", "high", "unbiased")
-    rows_of_text = [
+    rows = [
         (*words, *(number(float(found[name][at])) for name in shown)) for at, words in enumerate(labels[:_MOST_ROWS])
     ]
     headers = (*margin, *(name.replace("_", " ") for name in shown))
-    numbers = details("The numbers as a table", table(headers, rows_of_text, texts=len(margin), caption=title))
-    return (
-        f'<article aria-labelledby="name-{index}"><h3 id="name-{index}">{escape(title)}</h3>{plot}{numbers}</article>'
-    )
+    listed = details("For statisticians", table(headers, rows, texts=len(margin), caption=title))
+    warned = "".join(paragraph(text, "warning") for text in quality.warnings())
+    heading = f'<h3 id="name-{index}">{escape(title)}</h3>'
+    return f'<article id="table-{index}" aria-labelledby="name-{index}">{heading}{warned}{drawn}{listed}</article>'
 
 
 def _collected(out: LocalAnswers) -> str:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import wrap
+from typing import Any
+
+_LONG, _PIECE, _WBR = 18, 12, "<wbr>"
+"""A word of more letters than this may be broken after every so many."""
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1, caption: str = "") -> str:
@@ -19,7 +25,25 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int =
         body.append(f"<tr>{''.join(cells)}</tr>")
     named = f"<caption>{escape(caption)}</caption>" if caption else ""
     inner = f"<table>{named}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(caption or headers[0])}">{inner}</div>'
+    return scrolling(inner, caption or headers[0])
+
+
+def scrolling(inner: str, label: str) -> str:
+    """What may be wider than the page and is then moved inside it, by hand or by keyboard."""
+    return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(label)}">{inner}</div>'
+
+
+def broken(text: str) -> str:
+    """A text that may be broken inside its long words, and only there: so no label need be cut."""
+    pieces = (
+        _WBR.join(map(escape, wrap(word, _PIECE))) if len(word) > _LONG else escape(word) for word in text.split(" ")
+    )
+    return " ".join(pieces)
+
+
+def link(target: str, text: str) -> str:
+    """A link inside the page, or to another file of the bundle."""
+    return f'<a href="{escape(target)}">{escape(text)}</a>'
 
 
 def details(summary: str, inner: str) -> str:
@@ -37,13 +61,23 @@ def section(identity: str, title: str, *inner: str) -> str:
     return f'<section id="{identity}" aria-labelledby="{identity}-heading">{heading}{"".join(inner)}</section>'
 
 
-def page(title: str, style: str, body: str, *, images: bool = False) -> str:
-    """A whole page that loads nothing from anywhere, and is forbidden to; ``images`` allows those inside the page."""
+def data_block(value: Mapping[str, Any]) -> str:
+    """JSON for machines that read the page; nothing runs it, and no text in it can end it."""
+    text = json.dumps(value, ensure_ascii=False, indent=1).replace("<", "\\u003c").replace("&", "\\u0026")
+    return f'<script type="application/ld+json">\n{text}\n</script>\n'
+
+
+def page(title: str, style: str, body: str, *, images: bool = False, data: Mapping[str, Any] | None = None) -> str:
+    """A whole page that loads nothing from anywhere, and is forbidden to; ``images`` allows those inside the page.
+
+    ``data`` says in JSON-LD what the page is about.
+    """
+    block = "" if data is None else data_block(data)
     policy = "default-src 'none'; style-src 'unsafe-inline'" + ("; img-src data:" if images else "")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n{block}</head>\n<body>\n{body}\n</body>\n</html>\n"
     )

@@ -1,324 +1,236 @@
-"""The report of a release: one page for people, which needs no network, no script and no other file."""
+"""The report of a release: pages for people, which need no network, no script and no other file."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
-from html import escape
-from importlib.resources import files
-from math import isfinite, sqrt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of, number
-from margrave.budget.units import amount
-from margrave.errors import RefusedError
-from margrave.planning.describe import MEASUREMENT_HEADERS, measurement_rows
 from margrave.planning.plan import Plan
-from margrave.planning.promise.belief import SUSPICIONS, Bound, exception, percent
-from margrave.planning.promise.guarantee import Guarantee, approximate
+from margrave.planning.promise.guarantee import approximate
+from margrave.publish.bundle.described import schema_org
+from margrave.publish.bundle.parts.description import about, title_of
 from margrave.publish.bundle.parts.layout import Layout, is_large
 from margrave.publish.bundle.parts.parts import table_stems
-from margrave.publish.bundle.words import NOT_PRIVATE, composition, software
-from margrave.publish.report import svg
-from margrave.publish.report.html import details, page, paragraph, section, table
+from margrave.publish.bundle.words import REPORT, software
+from margrave.publish.report.budget import budget_section
+from margrave.publish.report.frame import FirstScreen, contents, framed
+from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.public_facts import facts_section
+from margrave.publish.report.quality import Quality
 from margrave.publish.report.risk import risk_section
-from margrave.publish.report.tables import Shown, table_section
+from margrave.publish.report.sections import (
+    example_section,
+    meaning_section,
+    measured_section,
+    reuse_section,
+    statisticians_section,
+    words_section,
+)
+from margrave.publish.report.tables import MOST_CELLS, Shown, count_words, table_article
+from margrave.publish.report.values import written
 
 if TYPE_CHECKING:
     from margrave.publish.released import Released
 
-MOST_TABLES = 24
+PAGE_TABLES = 200
+"""Tables on a page. A release of more has further pages, `report/002.html` and so on."""
+OPEN_TABLES = 12
+"""Up to so many tables all are open; of more, only the first few are."""
+_FIRST_OPEN = 3
+_LARGE_TABLES = 24
+"""Tables of a large release that are drawn."""
+_PAGE_CELLS, _LEAST_CELLS = 60_000, 100
+"""Cells that a page draws, shared by its tables, and the fewest of each: a page stays one that a browser can show."""
 _MOST_LISTED = 500
-_MOST_POINTS = 2000
-_FACTORS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
-_SMALL_FILES = [
-    ("tables/", "each table, as CSV and as Parquet"),
-    ("cube.csv", "all tables in one file; * stands for all values of an attribute"),
-    ("measurements.csv", "the noisy whole numbers that everything else follows from, with variances"),
-]
-_LARGE_FILES = [
-    ("tables/", "all tables, a row for each cell, as Parquet"),
-    ("contents.parquet", "the attributes of each table, by its number"),
-    ("values.parquet", "what the codes of cells stand for"),
-    ("measurements/", "the noisy whole numbers that everything else follows from"),
-]
+_COMPARED = 24
+"""Tables whose published and unbiased counts are compared cell by cell."""
 
 
-def report_html(release: Released, created: str | None = None, made_by: str | None = None) -> str:
-    """The page. It follows from the release, the date, and the software that the bundle says it was ``made_by``.
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """What the pages of a report share: the release, its date, the software that the bundle says it was made by.
 
     Any other output than today's is another form of it (`margrave.publish.bundle.forms`).
     """
-    version = (made_by or software()).removeprefix("margrave ")
-    title = _title(release)
-    banner = "" if release.private else f'<p class="alarm" role="alert">{escape(NOT_PRIVATE)}</p>'
-    body = "\n".join(
-        [
-            _header(release, title, created),
-            "<main>",
-            banner,
-            _facts(release),
-            _meaning(release),
-            _tables(release),
-            _agreement(release),
-            _budget(release.plan),
-            risk_section(release.plan.promise),
-            facts_section(release),
-            _measured(release.plan),
-            _reuse(release, title, created, version),
-            "</main>",
-            f"<footer>Made with Margrave {escape(version)}. This page is complete: it loads nothing, and sends "
-            "nothing.</footer>",
+
+    release: Released
+    created: str | None
+    made_by: str
+
+    @property
+    def plan(self) -> Plan:
+        return self.release.plan
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The places of the tables among those that are wanted: the ones asked for by name first."""
+        margins = self.plan.spec.margins
+        place = {margin: index for index, margin in enumerate(margins)}
+        asked = dict.fromkeys(place[wanted.margin] for wanted in self.plan.spec.tables)
+        return (*asked, *(index for index in range(len(margins)) if index not in asked))
+
+    @cached_property
+    def tables(self) -> tuple[Shown, ...]:
+        """The tables that are drawn, in the order of the pages: of a large release only those of the first page."""
+        margins = self.plan.spec.margins
+        most = _LARGE_TABLES if is_large(self.plan) else len(margins)
+        cells = max(_LEAST_CELLS, min(MOST_CELLS, _PAGE_CELLS // min(most, PAGE_TABLES)))
+        return tuple(Shown(self.release, margins[index], cells) for index in self.order[:most])
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The file of each table that is drawn or listed, in the order of the pages."""
+        if not is_large(self.plan):
+            stems = list(table_stems(self.plan).values())
+            return [f"{stems[index]}.csv" for index in self.order]
+        tables = Layout.of(self.plan).tables
+        some = self.order[: _LARGE_TABLES + _MOST_LISTED]
+        return [f"{tables.name(tables.part(block))}, as table number {block + 1}" for block in some]
+
+    @cached_property
+    def quality(self) -> Quality:
+        return Quality.of((one.numbers, one.columns["std_error"]) for one in self.tables)
+
+    @cached_property
+    def title(self) -> str:
+        return title_of(self.release)
+
+    def articles(self, first: int, last: int) -> str:
+        """Some of the tables, under one heading."""
+        many = len(self.tables) > OPEN_TABLES
+        inner = [
+            table_article(self.tables[at], at + 1, self.files[at], folded=many and at - first >= _FIRST_OPEN)
+            for at in range(first, min(last, len(self.tables)))
         ]
-    )
-    style = files(__package__ or "margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
-    return page(title, style, body)
+        return section("tables", "The tables", *inner)
 
 
-def _title(release: Released) -> str:
-    names = release.domain.names
-    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return release.plan.spec.title or f"Tables of {some}"
+def report_html(release: Released, created: str | None = None, made_by: str | None = None) -> str:
+    """The whole report as one page, with every table that it draws."""
+    report = Pages(release, created, made_by or software())
+    return _first_page(report, len(report.tables), {})
 
 
-def _header(release: Released, title: str, created: str | None) -> str:
-    kind = "Tables under differential privacy" if release.private else "An experiment: not private"
-    dated = f" · written {created[:10]}" if created else ""
-    lead = (
-        "Every count below was made slightly wrong on purpose, to limit what anybody can find out from it about any "
-        "one person. How wrong is known, and shown."
-    )
-    head = f'<p class="kicker">{escape(kind + dated)}</p><h1>{escape(title)}</h1>'
-    return f'<header>{head}<p class="lead">{escape(lead)}</p></header>'
+def report_pages(release: Released, created: str | None, made_by: str) -> Iterator[tuple[str, bytes]]:
+    """The files of a report in a bundle: `report.html`, and further pages where there are many tables."""
+    report = Pages(release, created, made_by)
+    starts = range(0, max(len(report.tables), 1), PAGE_TABLES)
+    names = page_names(release.plan)
+    where = {at: f"{names[at // PAGE_TABLES]}#table-{at + 1}" for at in range(PAGE_TABLES, len(report.tables))}
+    yield REPORT, _first_page(report, PAGE_TABLES, where).encode()
+    for start, name in zip(starts[1:], names[1:], strict=True):
+        yield name, _further_page(report, start).encode()
 
 
-def _facts(release: Released) -> str:
-    plan = release.plan
-    widest = [row.half_width for row in plan.forecast]
-    cells = sum(release.domain.cells(margin) for margin in plan.spec.margins)
-    facts = [
+def page_names(plan: Plan) -> list[str]:
+    """The names of the files of a report."""
+    pages = 1 if is_large(plan) else -(-max(len(plan.spec.margins), 1) // PAGE_TABLES)
+    return [REPORT, *(f"report/{page + 1:03}.html" for page in range(1, pages))]
+
+
+def _first_page(report: Pages, last: int, elsewhere: dict[int, str]) -> str:
+    """``elsewhere``: where the tables are that stand on further pages, by their places."""
+    release, tables = report.release, list(report.tables)
+    version = report.made_by.removeprefix("margrave ")
+    compared = tables[:_COMPARED]
+    parts = {
+        "interval": example_section(release, tables),
+        "tables": report.articles(0, last) + _not_drawn(report),
+        "meaning": meaning_section(release),
+        "statisticians": statisticians_section(release, compared),
+        "budget": budget_section(report.plan),
+        "risk": risk_section(report.plan.promise),
+        "facts": facts_section(release),
+        "measured": measured_section(report.plan),
+        "reuse": reuse_section(release, report.title, report.created, version),
+        "words": words_section(),
+    }
+    listed = [
+        (elsewhere.get(at, f"#table-{at + 1}"), one.title, "mostly noise" if one.quality.warnings() else "")
+        for at, one in enumerate(tables)
+    ]
+    after = [(f"#{key}", title) for key, title in _SECTIONS.items() if parts[key]]
+    index = contents(listed, most=OPEN_TABLES, after=after)
+    return framed(_head(report), [index, *parts.values()], report.made_by)
+
+
+_SECTIONS = {
+    "interval": "How to read an interval",
+    "meaning": "What this means for a person in the data",
+    "statisticians": "For statisticians",
+    "budget": "Error against budget",
+    "risk": "What an attacker can reach at most",
+    "facts": "What is public already",
+    "measured": "What was measured",
+    "reuse": "How to cite and reuse",
+    "words": "Words",
+}
+
+
+def _further_page(report: Pages, start: int) -> str:
+    tables = report.tables[start : start + PAGE_TABLES]
+    listed = [(f"#table-{start + at + 1}", one.title, "") for at, one in enumerate(tables)]
+    title = f"{report.title}: tables {start + 1} to {start + len(tables)}"
+    lead = f"Tables {start + 1} to {start + len(tables)} of {len(report.tables)}."
+    head = FirstScreen("Tables under differential privacy", title, report.created, lead, report.release.private)
+    back = '<p><a href="../report.html">To the first page</a>, which says how good these counts are.</p>'
+    parts = [back, contents(listed, most=OPEN_TABLES), report.articles(start, start + PAGE_TABLES)]
+    return framed(head, parts, report.made_by)
+
+
+def _head(report: Pages) -> FirstScreen:
+    plan, quality = report.plan, report.quality
+    warned = sum(bool(one.quality.warnings()) for one in report.tables)
+    remarks = quality.remarks()
+    if warned and len(report.tables) > 1:
+        remarks.append(f"{warned} of {len(report.tables)} tables are mostly noise: they are marked in the contents.")
+    remarks.append(_why(quality))
+    figures = [
         ("privacy loss, at most", approximate(plan.guarantee)),
-        ("estimated number of records", Shown(release, ()).text(0)),
-        ("tables (cells)", f"{len(plan.spec.margins)} ({cells})"),
-        ("a cell is within, 19 times in 20", f"±{_span(widest)}"),
+        ("estimated number of records", count_words(Shown(report.release, ()), 0)),
+        ("tables (cells)", f"{len(plan.spec.margins):,} ({_cells(report):,})"),
+        ("a typical interval reaches", f"±{written(quality.width, quality.width)}"),
     ]
-    inner = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{inner}</dl>'
+    lead = quality.sentence(report.release.level)
+    kind = "Tables under differential privacy"
+    told = about(report.release, report.created)
+    data = schema_org(told, [axis.title or axis.name for axis in plan.spec.codebook.entries], _csv_files(report))
+    return FirstScreen(kind, report.title, report.created, lead, report.release.private, figures, remarks, data)
 
 
-def _span(values: list[float]) -> str:
-    low, high = (f"{float(f'{value:.9g}'):.2g}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+def _csv_files(report: Pages) -> list[str]:
+    return [] if is_large(report.plan) else report.files[:PAGE_TABLES]
 
 
-def _meaning(release: Released) -> str:
-    plan = release.plan
-    guarantee = plan.promise
-    exact = (
-        "This page is an experiment with repeatable noise. The words below say what the same release would guarantee "
-        "with noise that nobody can repeat; as it stands, it guarantees nothing."
-    )
-    return section(
-        "meaning",
-        "What this means for a person in the data",
-        "" if release.private else paragraph(exact, "note"),
-        *map(paragraph, guarantee.words()[1:3]),
-        _belief(guarantee),
-        paragraph(
-            "What the release does not hide is what is true of people in general. If it shows that smokers fall ill "
-            "more often, then that can be concluded about a smoker, whether or not that person was in the data."
-        ),
-        details("The guarantee in full", "".join(map(paragraph, (*guarantee.words(), composition(release.ledger))))),
+def _why(quality: Quality) -> str:
+    """Why counts are not exact."""
+    which = "Every count but the exact ones" if quality.exact else "Every count"
+    return (
+        f"{which} was changed on purpose, at random, to limit what anybody can find out from it about any one person. "
+        "By how much is known, and shown."
     )
 
 
-def _belief(promise: Guarantee) -> str:
-    """How far suspicions about one unit, and about several, can grow in somebody who knows all the rest."""
-    columns: list[tuple[str, Bound]] = []
-    for suspicion in promise.suspicions:
-        for units in promise.suspected_together if suspicion.topic == "value" else (1,):
-            named = promise.about(suspicion.topic) if units == 1 else f"what {units} of you together say"
-            found = promise.belief(suspicion, units)
-            columns.append((f"{named}{exception(found)}", found))
-    columns = [(named, found) for named, found in columns if not found.says_little]
-    if not columns:
+def _cells(report: Pages) -> int:
+    return sum(report.release.domain.cells(margin) for margin in report.plan.spec.margins)
+
+
+def _not_drawn(report: Pages) -> str:
+    """The first of the tables that a large release has in its files alone."""
+    left = len(report.plan.spec.margins) - len(report.tables)
+    if not left:
         return ""
-    said = (
-        "Suppose somebody suspects something about you that only your own record could tell, and knows everything "
-        "else, all other records included. This release can strengthen the suspicion at most so far:"
-    )
-    rows = [(f"{before:.0%}", *(percent(found, before) for _, found in columns)) for before in SUSPICIONS]
-    return paragraph(said) + table(("how sure before", *(named for named, _ in columns)), rows)
-
-
-def _tables(release: Released) -> str:
-    margins = release.plan.spec.margins
-    files = _files(release.plan)
-    inner = [
-        table_section(release, margin, index + 1, files[index]) for index, margin in enumerate(margins[:MOST_TABLES])
+    forecast = {row.margin: row for row in report.plan.forecast}
+    first = len(report.tables)
+    margins: list[Margin] = [report.plan.spec.margins[index] for index in report.order[first : first + _MOST_LISTED]]
+    rows = [
+        (name_of(margin), str(forecast[margin].cells), number(forecast[margin].std_error), file)
+        for margin, file in zip(margins, report.files[first:], strict=False)
     ]
-    rest = release.plan.forecast[MOST_TABLES : MOST_TABLES + _MOST_LISTED]
-    if rest:
-        rows = [
-            (name_of(row.margin), str(row.cells), number(row.std_error), file)
-            for row, file in zip(rest, files[MOST_TABLES:], strict=False)
-        ]
-        left = len(margins) - MOST_TABLES
-        inner.append(paragraph(f"{left} more tables are in the files of the release."))
-        said = f"The first {len(rows)} of the further tables" if left > len(rows) else "List of further tables"
-        inner.append(details(said, table(("table", "cells", "std. error", "file"), rows)))
-    return section("tables", "The tables", *inner)
-
-
-def _files(plan: Plan) -> list[str]:
-    """The files of the tables that are shown or listed."""
-    if not is_large(plan):
-        return [f"{stem}.csv" for stem in table_stems(plan).values()]
-    tables = Layout.of(plan).tables
-    last = min(MOST_TABLES + _MOST_LISTED, len(tables.sizes))
-    return [f"{tables.name(tables.part(block))}, as table number {block + 1}" for block in range(last)]
-
-
-def _agreement(release: Released) -> str:
-    """Published against unbiased counts, where these are not the same."""
-    margins = release.plan.spec.margins[:MOST_TABLES]
-    shown = [Shown(release, margin) for margin in margins]
-    heading = "Published and unbiased counts"
-    if not any(one.differs for one in shown):
-        said = (
-            "The published counts are the unbiased estimates themselves: averages over many cells are right, and a "
-            "single cell may be broken or negative. Tables agree with each other wherever they overlap."
-        )
-        return section("unbiased", heading, paragraph(said))
-    pairs = np.concatenate([np.stack([one.columns["count"], one.columns["unbiased"]], 1) for one in shown])
-    pairs = pairs[:_MOST_POINTS].astype(float)
-    said = (
-        "Published counts are whole, not negative, and add up. That moves them a little from the unbiased estimates, "
-        "which statisticians should use for sums over many cells: the column “unbiased” in every file."
-    )
-    points = [(float(one), float(other)) for one, other in pairs]
-    apart = float(np.abs(pairs[:, 0] - pairs[:, 1]).mean())
-    plot = svg.scatter("agreement", heading, f"{len(points)} cells, on average {number(apart)} apart.", points)
-    caption = f"Each point is a cell; on the line both are equal. On average they are {number(apart)} apart."
-    rows = [(one.title, number(float(np.abs(one.columns["count"] - one.columns["unbiased"]).mean()))) for one in shown]
-    return section(
-        "unbiased",
-        heading,
-        paragraph(said),
-        f"<figure>{plot}<figcaption>{escape(caption)}</figcaption></figure>",
-        details("The numbers as a table", table(("table", "apart, on average"), rows)),
-    )
-
-
-def budget_curve(plan: Plan) -> list[tuple[float, float]]:
-    """The error of the same plan at other budgets: each budget with its root mean squared error per cell."""
-    found = []
-    alike = _alike(plan)
-    for factor in _FACTORS:
-        try:
-            scaled = _scaled(plan, factor)
-            found.append((float(amount(scaled.guarantee)), _rmse(scaled, alike)))
-        except RefusedError:  # noise too small or too large to be drawn
-            continue
-    return [(budget, float(f"{rmse:.9g}")) for budget, rmse in found if budget > 0 and rmse > 0 and isfinite(rmse)]
-
-
-def _alike(plan: Plan) -> dict[Margin, float]:
-    """One of the tables of each size and accuracy, with the weight of all of them: all scale alike with the budget."""
-    first: dict[tuple[float, ...], Margin] = {}
-    weights: dict[Margin, float] = {}
-    for wanted, row in zip(plan.spec.workload, plan.forecast, strict=True):
-        margin = first.setdefault((row.cells, row.std_error, row.half_width, row.expected_l1), row.margin)
-        weights[margin] = weights.get(margin, 0.0) + float(wanted.weight) * row.cells
-    return weights
-
-
-def _rmse(plan: Plan, weights: dict[Margin, float]) -> float:
-    risk = sum(weight * plan.mean_variance(margin) for margin, weight in weights.items())
-    return sqrt(risk / sum(weights.values()))
-
-
-def _scaled(plan: Plan, factor: Fraction) -> Plan:
-    """The same measurements at ``factor`` times the cost."""
-    measurements = (replace(one, noise=one.noise.dearer(factor)) for one in plan.measurements)
-    return replace(plan, measurements=tuple(measurements))
-
-
-def _budget(plan: Plan) -> str:
-    points = budget_curve(plan)
-    chosen = (float(amount(plan.guarantee)), plan.rmse)
-    if len(points) < 2 or chosen[1] <= 0:
-        return ""
-    unit = plan.guarantee.symbol
-    said = (
-        f"A larger {unit} means less noise and less privacy. The curve shows what the same measurements would give for "
-        "other budgets; it follows from the plan alone and needs no data."
-    )
-    description = (
-        f"Error falls as the budget rises, from {number(points[0][1])} at {unit} = {points[0][0]:.3g} to "
-        f"{number(points[-1][1])} at {unit} = {points[-1][0]:.3g}. This release has {number(chosen[1])} at "
-        f"{unit} = {chosen[0]:.3g}."
-    )
-    axes = (f"budget {unit}", "error per cell (RMSE)")
-    plot = svg.curve("budget-plot", "Error against budget", description, points, chosen, axes)
-    rows = [(f"{budget:.4g}", number(rmse)) for budget, rmse in points]
-    return section(
-        "budget",
-        "Error against budget",
-        paragraph(said),
-        f"<figure>{plot}<figcaption>Both axes are logarithmic. The dot is this release.</figcaption></figure>",
-        details("The numbers as a table", table((f"budget {unit}", "root mean squared error per cell"), rows)),
-    )
-
-
-def _measured(plan: Plan) -> str:
-    said = (
-        f"The data was looked at {len(plan.measurements)} times, once for each line below, and each time noise was "
-        f"added before anything was kept (strategy: {plan.strategy}). All tables follow from these noisy numbers alone."
-    )
-    rows = [(*row, *[""] * (len(MEASUREMENT_HEADERS) - len(row))) for row in measurement_rows(plan, 100)]
-    return section(
-        "measured",
-        "What was measured",
-        paragraph(said),
-        *(paragraph(f"Warning: {warning}.", "note") for warning in plan.warnings),
-        details("The measurements", table(MEASUREMENT_HEADERS, rows, texts=2)),
-    )
-
-
-def _reuse(release: Released, title: str, created: str | None, version: str) -> str:
-    year = f" ({created[:4]})" if created else ""
-    cited = (
-        f"{title}{year}. Tables with differential privacy, {approximate(release.plan.guarantee)}. "
-        f"Made with Margrave {version}."
-    )
-    names = release.plan.spec.margins[-1]
-    words = ", ".join(f'"{name}"' for name in names)
-    code = (
-        "import margrave as mg\n"
-        'out = mg.Release.load("the-folder-of-this-page")\n'
-        f"out.table({words})    # published, with error bars\n"
-        f"out.noisy({words})    # unbiased"
-    )
-    rows = [("release.json", "what was asked, done and guaranteed, with the checksums of all files")]
-    rows += _LARGE_FILES if is_large(release.plan) else _SMALL_FILES
-    advice = (
-        "Quote counts with their error bars, and round them accordingly. Small counts are mostly noise. Shares and "
-        "differences have larger errors than single cells; Margrave computes them with release.query."
-    )
-    return section(
-        "reuse",
-        "How to cite and reuse",
-        f"<blockquote>{escape(cited)}</blockquote>",
-        paragraph(advice),
-        table(("file", "what it holds"), rows, texts=2),
-        f"<pre><code>{escape(code)}</code></pre>",
-        paragraph(
-            "The command “margrave verify” checks that no file was changed, that all tables agree, that this page "
-            "follows from them, and that the stated privacy loss is what the measurements really cost."
-        ),
-    )
+    said = f"The first {len(rows)} of the further tables" if left > len(rows) else "List of further tables"
+    listed = details(said, table(("table", "cells", "std. error", "file"), rows))
+    return paragraph(f"{left:,} more tables are in the files of the release.") + listed

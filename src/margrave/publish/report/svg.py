@@ -12,24 +12,45 @@ from html import escape
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
-from margrave.algebra.words import number
+import numpy as np
 
-_ROW = 44
-_LABEL = 42
-_STRONGEST = 0.6
-"""The strongest shade of a heat map: dark letters stay readable on it."""
+from margrave.algebra.words import number
+from margrave.publish.report.values import Intervals
 
 
 @dataclass(frozen=True)
-class Bar:
-    """One cell of a table: its values and count in words, the published count, its interval, and the estimate."""
+class Scale:
+    """From counts to places across, as percentages; zero is always on it."""
 
-    words: Sequence[str]
-    value: str
-    count: float
-    low: float
-    high: float
-    unbiased: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, numbers: Intervals) -> Scale:
+        """One that holds all numbers and their intervals."""
+        ends = np.concatenate([numbers.low.ravel(), numbers.high.ravel(), numbers.value.ravel()])
+        return cls(min(0.0, float(ends.min(initial=0.0))), max(1.0, float(ends.max(initial=1.0))))
+
+    def at(self, value: float) -> float:
+        return 1 + 98 * (value - self.least) / (self.most - self.least)
+
+    def place(self, value: float) -> str:
+        return f"{self.at(value):.2f}%"
+
+
+def bar(scale: Scale, numbers: Intervals, at: int) -> str:
+    """One count as a bar, and its interval as a line: beside the number itself, so it has no words."""
+    value, low, high = (float(one[at]) for one in (numbers.value, numbers.low, numbers.high))
+    left, right = sorted((scale.at(0.0), scale.at(value)))
+    parts = [
+        f'<line class="axis" x1="{scale.place(0.0)}" x2="{scale.place(0.0)}" y1="0" y2="22"/>',
+        f'<rect class="bar" x="{left:.2f}%" y="5" width="{right - left:.2f}%" height="12" rx="1"/>',
+    ]
+    if low < high:
+        ends = (scale.place(low), scale.place(high))
+        parts.append(f'<line class="whisker" x1="{ends[0]}" x2="{ends[1]}" y1="11" y2="11"/>')
+        parts += [f'<line class="whisker" x1="{end}" x2="{end}" y1="7" y2="15"/>' for end in ends]
+    return f'<svg aria-hidden="true" width="100%" height="22">{"".join(parts)}</svg>'
 
 
 def picture(identity: str, title: str, description: str, height: float, body: str) -> str:
@@ -44,91 +65,6 @@ def picture(identity: str, title: str, description: str, height: float, body: st
 def shortened(text: str, most: int) -> str:
     """A label that fits; the table behind the plot has it in full."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def fitted(words: Sequence[str], most: int) -> str:
-    """Several words as one label; the longest give way first, so that each still says something."""
-    joined = " · ".join(words)
-    longest = max(map(len, words), default=0)
-    while len(joined) > most and longest > 4:
-        longest -= 1
-        joined = " · ".join(shortened(word, longest) for word in words)
-    return joined
-
-
-def bars(identity: str, title: str, description: str, rows: Sequence[Bar]) -> str:
-    """A bar for each cell, with its interval as a line and the unbiased estimate as a dot."""
-    least = min(0.0, *(min(row.low, row.unbiased, row.count) for row in rows))
-    most = max(1.0, *(max(row.high, row.unbiased, row.count) for row in rows))
-
-    def x(value: float) -> str:
-        return f"{0.5 + 99 * (value - least) / (most - least):.2f}%"
-
-    def width(start: float, end: float) -> str:
-        return f"{99 * (end - start) / (most - least):.2f}%"
-
-    bottom = _ROW * len(rows)
-    body = []
-    for index, row in enumerate(rows):
-        top, middle = index * _ROW, index * _ROW + 27
-        left, right = sorted((0.0, row.count))
-        value, _, error = row.value.partition(" ")
-        body += [
-            f'<text x="0" y="{top + 13}">{escape(fitted(row.words, _LABEL))}</text>',
-            f'<text class="end" x="100%" y="{top + 13}"><tspan class="strong">{escape(value)}</tspan>'
-            f'<tspan class="muted"> {escape(error)}</tspan></text>',
-            f'<line class="axis" x1="{x(0)}" x2="{x(0)}" y1="{middle - 10}" y2="{middle + 10}"/>',
-            f'<rect class="bar" x="{x(left)}" y="{middle - 6}" width="{width(left, right)}" height="12" rx="1"/>',
-            f'<line class="whisker" x1="{x(row.low)}" x2="{x(row.high)}" y1="{middle}" y2="{middle}"/>',
-            *(
-                f'<line class="whisker" x1="{x(end)}" x2="{x(end)}" y1="{middle - 4}" y2="{middle + 4}"/>'
-                for end in (row.low, row.high)
-            ),
-            f'<circle class="dot" cx="{x(row.unbiased)}" cy="{middle}" r="3.5"/>',
-        ]
-    return picture(identity, title, description, bottom + 2, "".join(body))
-
-
-def heat_map(
-    identity: str,
-    title: str,
-    description: str,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    counts: Sequence[Sequence[float]],
-    texts: Sequence[Sequence[str]],
-    corner: str,
-) -> str:
-    """A shade for each cell, and its count where there is room."""
-    top, height = (24, 26) if len(columns) <= 8 else (84, 22)
-    gutter = min(32.0, 4 + 1.9 * max(len(shortened(label, 15)) for label in (*rows, corner)))
-    step = (100 - gutter) / len(columns)
-    most = max(1.0, *(max(row) for row in counts))
-    body = [f'<text class="muted" x="0" y="{top - 9}">{escape(shortened(corner, 15))}</text>']
-    for across, label in enumerate(columns):
-        middle = f"{gutter + step * (across + 0.5):.2f}%"
-        if len(columns) <= 8:
-            text = escape(shortened(label, max(5, 36 // len(columns))))
-            body.append(f'<text class="middle" x="{middle}" y="15">{text}</text>')
-        else:
-            text = escape(shortened(label, 13))
-            turned = f'<text transform="rotate(-60)">{text}</text>'
-            body.append(f'<svg x="{middle}" y="{top - 6}" overflow="visible">{turned}</svg>')
-    for down, (label, values, written) in enumerate(zip(rows, counts, texts, strict=True)):
-        y = top + down * height
-        body.append(f'<text x="0" y="{y + height / 2 + 4:.0f}">{escape(shortened(label, 15))}</text>')
-        for across, value in enumerate(values):
-            shade = _STRONGEST * max(value, 0.0) / most
-            x = gutter + step * across
-            body.append(
-                f'<rect class="heat" x="{x:.2f}%" y="{y}" width="{step:.2f}%" height="{height}" '
-                f'style="fill-opacity:{shade:.3f}"/>'
-            )
-            if len(columns) <= 8:
-                centre = f"{x + step / 2:.2f}%"
-                text = escape(written[across])
-                body.append(f'<text class="middle" x="{centre}" y="{y + height / 2 + 4:.0f}">{text}</text>')
-    return picture(identity, title, description, top + height * len(rows) + 2, "".join(body))
 
 
 def curve(

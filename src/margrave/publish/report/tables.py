@@ -1,4 +1,4 @@
-"""One published table in the report: a plot with error bars or a heat map, and all its numbers behind it."""
+"""One published table in the report: drawn, with what its readers must know, its shares, and all its numbers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import number
+from margrave.publish.bundle.parts.shares import has_shares, shares_of, totals
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.numbers import rounded as decimals
-from margrave.publish.report import svg
+from margrave.publish.report.cross import Cross, bar_table, cross_table, small_multiples
 from margrave.publish.report.html import details, paragraph, table
+from margrave.publish.report.quality import Quality
+from margrave.publish.report.values import Intervals, Titled, percentage, span, written
 from margrave.spec.codebook import Codebook
 
 if TYPE_CHECKING:
     from margrave.publish.released import Released
 
-MOST_BARS = 32
+MOST_CELLS = 1500
+"""Cells of a table up to which it is drawn whole; of larger ones the first rows are."""
 MOST_ROWS = 250
-_MOST_DOWN = 64
-_MOST_ACROSS = 24
 _DIFFERING = 5
 _SAME = 1e-6
 
@@ -36,18 +38,30 @@ class Shown:
 
     release: Released
     margin: Margin
+    most: int = MOST_CELLS
+    """How many of its cells are drawn."""
 
     @property
     def codebook(self) -> Codebook:
         return self.release.plan.spec.codebook
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.release.domain.shape(self.margin))
+
     def name(self, axis: int) -> str:
         """The title of an attribute, or its name."""
         return self.codebook[self.margin[axis]].title or self.margin[axis]
 
+    @cached_property
+    def axes(self) -> tuple[Titled, ...]:
+        """Titles and labels, in the declared order."""
+        entries = [self.codebook[name] for name in self.margin]
+        return tuple(Titled(one.title or one.name, tuple(map(one.label, one.attribute.values))) for one in entries)
+
     @property
     def title(self) -> str:
-        return " × ".join(map(self.name, range(len(self.margin)))) or "Total"
+        return " × ".join(axis.name for axis in self.axes) or "Total"
 
     @property
     def percent(self) -> str:
@@ -56,43 +70,35 @@ class Shown:
 
     @cached_property
     def columns(self) -> dict[str, NDArray[Any]]:
-        published = self.release.table(*self.margin)
-        found = {name: published[name].to_numpy() for name in ("count", "std_error", "low", "high")}
-        found["unbiased"] = self.release.unbiased(self.margin).ravel()
         # As the files have them, so that the page can be made again from these.
-        return {name: decimals(numbers) for name, numbers in found.items()}
+        return {name: decimals(numbers) for name, numbers in self.release.numbers(self.margin).items()}
 
-    def value(self, index: int, axis: int) -> str:
-        """The label of a cell's value of one attribute alone, for places that name the attribute."""
-        return self.codebook[self.margin[axis]].label(self._raw(index, axis))
+    @cached_property
+    def numbers(self) -> Intervals:
+        """The published counts with their intervals, by cell."""
+        found = self.columns
+        return Intervals(found["count"], found["low"], found["high"]).shaped(self.shape)
 
-    def _raw(self, index: int, axis: int) -> str:
-        code = np.unravel_index(index, self.release.domain.shape(self.margin))[axis]
-        return self.release.domain[self.margin[axis]].values[code]
+    @cached_property
+    def quality(self) -> Quality:
+        return Quality.of([(self.numbers, self.columns["std_error"])])
+
+    def shares(self, whole: Margin) -> Intervals | None:
+        """The share of each cell in the total of ``whole``; None where its interval is not known."""
+        widths = self.release.share_widths(self.margin, whole) if has_shares(self.release) else None
+        if widths is None:
+            return None
+        share = decimals(shares_of(self.release.domain, self.margin, whole, self.columns["count"]))
+        return Intervals(share, np.maximum(share - widths, 0), np.minimum(share + widths, 1)).shaped(self.shape)
 
     def values(self, index: int) -> list[str]:
         """The labels of all values of a cell."""
-        return [self.value(index, axis) for axis in range(len(self.margin))]
-
-    def words(self, index: int) -> list[str]:
-        """A cell in words; a value without a label is shown with its attribute, since "no" alone says little."""
-        found = []
-        for axis, name in enumerate(self.margin):
-            value = self._raw(index, axis)
-            bare = value if len(self.margin) == 1 else f"{svg.shortened(name, 18)}: {value}"
-            found.append(self.codebook[name].labels.get(value) or bare)
-        return found or ["all records"]
-
-    def text(self, index: int) -> str:
-        """A count in as many digits as its error leaves standing, and the half-width of its interval."""
-        count, error = (float(self.columns[name][index]) for name in ("count", "std_error"))
-        if not error:
-            return f"{rounded(count, 0.0)} exact"
-        widths = count - float(self.columns["low"][index]), float(self.columns["high"][index]) - count
-        return f"{rounded(count, error)} ±{rounded(max(widths), error)}"
+        codes = np.unravel_index(index, self.shape) if self.margin else ()
+        return [axis.labels[code] for axis, code in zip(self.axes, codes, strict=True)]
 
     def label(self, index: int) -> str:
-        return " · ".join(self.words(index))
+        """A cell in words; a value is shown with its attribute, since "no" alone says little."""
+        return ", ".join(f"{axis.name}: {value}" for axis, value in zip(self.axes, self.values(index), strict=True))
 
     @property
     def differs(self) -> bool:
@@ -100,26 +106,110 @@ class Shown:
         return bool((np.abs(self.columns["count"] - self.columns["unbiased"]) > _SAME).any())
 
 
-def rounded(value: float, error: float) -> str:
-    """A number without the digits that its standard error makes meaningless."""
-    decimals = 0 if error >= 1 or value == int(value) else 1
-    text = f"{value:.{decimals}f}"
-    return text if float(text) else text.removeprefix("-")
+def is_known(release: Released, margin: Margin) -> bool:
+    """Whether the bars of a margin can be had without simulating again what a bundle does not state."""
+    if not release.simulates or margin in release.bars:
+        return True
+    stated = {(), *release.plan.spec.margins, *(totals(release.plan) if has_shares(release) else ())}
+    return not release.simulated_elsewhere and margin in stated
 
 
-def table_section(release: Released, margin: Margin, index: int, file: str) -> str:
-    """A plot of a table, what its readers should know, and its numbers."""
-    shown = Shown(release, margin)
-    cells = len(shown.columns["count"])
-    grid = _grid(shown) if cells > MOST_BARS else None
-    if grid is not None:
-        plot, caption = _heat(shown, grid, f"table-{index}"), _heat_caption(shown, grid)
-    else:
-        plot, caption = _bars(shown, f"table-{index}"), _bars_caption(shown, cells)
+def drawn(shown: Shown) -> str:
+    """The table as its number of attributes asks for."""
+    if not shown.margin:
+        return paragraph(f"{count_words(shown, 0)} records.")
+    if len(shown.margin) == 1:
+        return _one(shown)
+    return _two(shown) if len(shown.margin) == 2 else _more(shown)
+
+
+def _one(shown: Shown) -> str:
+    axis, cells, shares = shown.axes[0], shown.numbers, shown.shares(())
+    most = min(len(axis), shown.most)
+    first = Titled(axis.name, axis.labels[:most])
+    kept = None if shares is None else shares.part(slice(most))
+    return bar_table(first, cells.part(slice(most)), _caption(shown, first=most), shares=kept)
+
+
+def _two(shown: Shown) -> str:
+    release, margin = shown.release, shown.margin
+    sums = [Shown(release, one).numbers if is_known(release, one) else None for one in (margin[:1], margin[1:], ())]
+    down, across = shown.axes
+    cross = Cross(down, across, shown.numbers, *sums).upright
+    found = [
+        cross_table(_first_rows(cross, shown.most), _caption(shown, first=_rows(cross, shown.most) * len(cross.across)))
+    ]
+    for whole in (margin[:1], margin[1:]):
+        shares = shown.shares(whole)
+        if shares is None:
+            continue
+        name = shown.axes[margin.index(whole[0])].name
+        cross = Cross(down, across, shares).upright
+        caption = f"Shares among those with the same value of {name}, with {shown.percent} intervals."
+        found.append(
+            details(f"As shares within {name}", cross_table(_first_rows(cross, shown.most), caption, percentage))
+        )
+    return "".join(found)
+
+
+def _rows(cross: Cross, most: int) -> int:
+    """How many rows of a cross table are shown."""
+    return min(len(cross.down), max(1, most // len(cross.across)))
+
+
+def _first_rows(cross: Cross, most: int) -> Cross:
+    """A cross table of no more than so many cells."""
+    rows = _rows(cross, most)
+    if rows == len(cross.down):
+        return cross
+    sums = None if cross.rows is None else cross.rows.part(slice(rows))
+    down = Titled(cross.down.name, cross.down.labels[:rows])
+    return Cross(down, cross.across, cross.cells.part(slice(rows)), sums, cross.columns, cross.total)
+
+
+def _more(shown: Shown) -> str:
+    """The two attributes with the most values as cross tables, one for each combination of the others."""
+    sizes = shown.shape
+    order = sorted(range(len(sizes)), key=lambda axis: (-sizes[axis], -axis))
+    pair, rest = sorted(order[:2]), sorted(order[2:])
+    cells = shown.numbers.ordered((*rest, *pair))
+    panels, left = [], shown.most
+    for place in np.ndindex(*(sizes[axis] for axis in rest)):
+        if left <= 0:
+            break
+        words = " · ".join(f"{shown.axes[a].name}: {shown.axes[a].labels[c]}" for a, c in zip(rest, place, strict=True))
+        cross = Cross(shown.axes[pair[0]], shown.axes[pair[1]], cells.part(place)).upright
+        panels.append((words, _first_rows(cross, shown.most)))
+        left -= prod(sizes[axis] for axis in pair)
+    count = prod(sizes[axis] for axis in rest)
+    said = f"The first {len(panels)} of {count} parts. " if len(panels) < count else ""
+    return paragraph(f"{said}{_caption(shown)}", "note") + small_multiples(panels)
+
+
+def _caption(shown: Shown, first: int | None = None) -> str:
+    cells = prod(shown.shape)
+    less = f" The first {written(first)} of {written(cells)} cells." if first is not None and first < cells else ""
+    return f"Published counts, with {shown.percent} intervals.{less}"
+
+
+def count_words(shown: Shown, index: int) -> str:
+    """A count and its interval."""
+    value, low, high = (float(shown.columns[name][index]) for name in ("count", "low", "high"))
+    width = max(value - low, high - value)
+    return f"{written(value, width)} ({'exact' if low == high else span(low, high, width)})"
+
+
+def table_article(shown: Shown, index: int, file: str, *, folded: bool) -> str:
+    """A table under its heading; ``folded`` away until somebody wants it, where there are many."""
+    heading = f'<h3 id="name-{index}">{escape(shown.title)}</h3>'
+    warned = "".join(paragraph(text, "warning") for text in shown.quality.warnings())
+    inner = f"{warned}{drawn(shown)}{_misfit(shown)}{details('For statisticians', _numbers(shown, file))}"
+    top = '<p class="back"><a href="#contents">Contents</a></p>'
+    if not folded:
+        return f'<article id="table-{index}" aria-labelledby="name-{index}">{heading}{inner}{top}</article>'
     return (
-        f'<article aria-labelledby="name-{index}"><h3 id="name-{index}">{escape(shown.title)}</h3>'
-        f"<figure>{plot}<figcaption>{caption}{_misfit(shown)}</figcaption></figure>"
-        f"{_difference(shown)}{details('The numbers as a table', _numbers(shown, file))}</article>"
+        f'<article aria-labelledby="name-{index}"><details class="folded"><summary>{heading}</summary>'
+        f'<div id="table-{index}">{inner}{top}</div></details></article>'
     )
 
 
@@ -129,80 +219,31 @@ def _misfit(shown: Shown) -> str:
     if published is None or shown.margin not in published.misfits:
         return ""
     found = number(round(published.misfits[shown.margin], DECIMALS))
-    return f" Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1."
-
-
-def _bars_caption(shown: Shown, cells: int) -> str:
-    largest = f" The {MOST_BARS} largest of {cells} cells are shown." if cells > MOST_BARS else ""
-    return (
-        '<span class="key"></span> published count <span class="key line"></span> where the true count lies with '
-        f'{shown.percent} probability <span class="key round"></span> unbiased estimate.{largest}'
+    return paragraph(
+        f"Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1.",
+        "note",
     )
 
 
-def _heat_caption(shown: Shown, grid: tuple[int, ...]) -> str:
-    widest = float((shown.columns["high"] - shown.columns["low"]).max()) / 2
-    *down, across = (escape(shown.name(axis)) for axis in grid)
-    return (
-        f"Down: {', '.join(down)}. Across: {across}. Published counts: the darker, the more. Each lies within about "
-        f"±{number(widest)} of the true count with {shown.percent} probability."
-    )
-
-
-def _description(shown: Shown) -> str:
-    counts = shown.columns["count"]
-    top, bottom = int(counts.argmax()), int(counts.argmin())
-    typical = number(float(np.median(shown.columns["std_error"])))
-    return (
-        f"{len(counts)} cells. The largest is {shown.label(top)} with {number(float(counts[top]))}, the smallest "
-        f"{shown.label(bottom)} with {number(float(counts[bottom]))}; a typical standard error is {typical}. "
-        "All numbers follow in the table below."
-    )
-
-
-def _bars(shown: Shown, identity: str) -> str:
+def _numbers(shown: Shown, file: str) -> str:
     found = shown.columns
-    order: list[int] = list(range(len(found["count"])))
-    if len(order) > MOST_BARS:
-        order = np.argsort(-found["count"], kind="stable")[:MOST_BARS].tolist()
-    names = ("count", "low", "high", "unbiased")
-    rows = []
-    for index in order:
-        numbers = (float(found[name][index]) for name in names)
-        rows.append(svg.Bar(shown.words(index), shown.text(index), *numbers))
-    return svg.bars(identity, f"{shown.title}: counts with error bars", _description(shown), rows)
-
-
-def _grid(shown: Shown) -> tuple[int, ...] | None:
-    """The axes of a heat map, the one that runs across last; None where it would be too large to read."""
-    sizes = shown.release.domain.shape(shown.margin)
-    if len(sizes) < 2:
-        return None
-    fitting = [axis for axis, size in enumerate(sizes) if size <= 8] or list(range(len(sizes)))
-    across = max(fitting, key=lambda axis: (sizes[axis], axis)) if sizes else 0
-    if len(sizes) == 2:
-        across = min(range(2), key=lambda axis: (sizes[axis], -axis))
-    down = tuple(axis for axis in range(len(sizes)) if axis != across)
-    if sizes[across] > _MOST_ACROSS or prod(sizes[axis] for axis in down) > _MOST_DOWN:
-        return None
-    return (*down, across)
-
-
-def _heat(shown: Shown, order: tuple[int, ...], identity: str) -> str:
-    shape = shown.release.domain.shape(shown.margin)
-    places = np.arange(prod(shape)).reshape(shape).transpose(order).reshape(-1, shape[order[-1]])
-    counts, errors = shown.columns["count"], shown.columns["std_error"]
-    rows = [" · ".join(shown.value(row[0], axis) for axis in order[:-1]) for row in places]
-    columns = [shown.value(place, order[-1]) for place in places[0]]
-    values = [[float(counts[place]) for place in row] for row in places]
-    texts = [[rounded(float(counts[place]), float(errors[place])) for place in row] for row in places]
-    title, corner = f"{shown.title}: heat map of counts", " · ".join(map(shown.name, order[:-1]))
-    return svg.heat_map(identity, title, _description(shown), rows, columns, values, texts, corner)
+    cells = len(found["count"])
+    names = ("count", "std_error", "low", "high", "unbiased", "variance")
+    rows = [
+        (*shown.values(index), *(number(float(found[name][index])) for name in names))
+        for index in range(min(cells, MOST_ROWS))
+    ]
+    attributes = [axis.name for axis in shown.axes]
+    headers = (*attributes, "published", "std. error", f"{shown.percent} from", "to", "unbiased", "its variance")
+    more = f"The first {MOST_ROWS} of {cells} cells; all are" if cells > MOST_ROWS else "The same, with all digits, is"
+    caption = f"{shown.title}: published counts and their errors, unbiased estimates and their variances"
+    shown_table = table(headers, rows, texts=max(len(attributes), 0), caption=caption)
+    return f"{shown_table}{paragraph(f'{more} in {file}.', 'note')}{_difference(shown)}"
 
 
 def _difference(shown: Shown) -> str:
     """Where publication moved the unbiased estimates most, to make them add up as counts do."""
-    if not shown.differs:
+    if not shown.differs or not shown.margin:
         return ""
     found = shown.columns
     change = np.abs(found["count"] - found["unbiased"])
@@ -218,19 +259,4 @@ def _difference(shown: Shown) -> str:
         if change[place] > _SAME
     ]
     headers = ("cell", "published", "unbiased", "apart, in std. errors")
-    return details("Where published and unbiased counts differ most", table(headers, rows))
-
-
-def _numbers(shown: Shown, file: str) -> str:
-    found = shown.columns
-    cells = len(found["count"])
-    names = ("count", "std_error", "low", "high", "unbiased")
-    rows = [
-        (*shown.values(index), *(number(float(found[name][index])) for name in names))
-        for index in range(min(cells, MOST_ROWS))
-    ]
-    attributes = list(map(shown.name, range(len(shown.margin))))
-    headers = (*attributes, "published", "std. error", f"{shown.percent} from", "to", "unbiased")
-    more = f"The first {MOST_ROWS} of {cells} cells; all are" if cells > MOST_ROWS else "The same, with all digits, is"
-    caption = f"{shown.title}: published counts with their errors"
-    return table(headers, rows, texts=len(attributes), caption=caption) + paragraph(f"{more} in {file}.", "note")
+    return table(headers, rows, caption="Where published and unbiased counts differ most")

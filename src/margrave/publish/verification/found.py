@@ -17,7 +17,7 @@ from margrave.progress import Step
 from margrave.publish.bundle.account import Checksum, Listed, check_file, checked
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.untrusted.reading import Files
-from margrave.publish.bundle.words import MANIFEST, REPORT
+from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.verification.signature import SIGNATURE, PublicKey
 from margrave.reconstruct.bars import Bars
@@ -135,18 +135,18 @@ def check_listed(manifest: Listed, expected: set[str]) -> None:
         raise VerificationError(f"{MANIFEST} {said.format(name)}")
 
 
-def check_page(files: Files, manifest: Listed, expected: bytes) -> None:
-    """The report is the page that this Margrave would make, byte for byte."""
-    stated = manifest.files[REPORT]
+def check_page(files: Files, manifest: Listed, name: str, expected: bytes) -> None:
+    """A page is the one that this Margrave would make, byte for byte."""
+    stated = manifest.files[name]
     if Checksum.of(expected) == stated:
         return
     # A page that is far longer need not be read to be another one.
     if stated.length > 2 * len(expected) + (1 << 20):
-        raise VerificationError(f"{REPORT} has {stated.length} bytes; the one that follows has {len(expected)}")
-    pairs = zip(_lines(checked(files, manifest, REPORT)), _lines(expected), strict=False)
+        raise VerificationError(f"{name} has {stated.length} bytes; the one that follows has {len(expected)}")
+    pairs = zip(_lines(checked(files, manifest, name)), _lines(expected), strict=False)
     line = next((number for number, (one, other) in enumerate(pairs, 1) if one != other), None)
     where = "at its end" if line is None else f"from line {line} on"
-    raise VerificationError(f"{REPORT} differs from the report that follows from the release, {where}")
+    raise VerificationError(f"{name} differs from the one that follows from the release, {where}")
 
 
 def _lines(content: bytes) -> Sequence[bytes]:

@@ -25,12 +25,15 @@ from margrave.publish.bundle.account import parsed
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
 from margrave.publish.bundle.origin import manifest_of
+from margrave.publish.bundle.parts.description import metadata
 from margrave.publish.bundle.parts.parts import table_stems
+from margrave.publish.bundle.parts.shares import SHARES, shared, totals
 from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.released import Released
-from margrave.publish.report.page import report_html
+from margrave.publish.report.page import report_pages
 from margrave.publish.verification.found import (
+    BAR_SHARE,
     SLOW,
     NotChecked,
     Place,
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from margrave.publish.bundle.bundle import Bundle
 
 
+SHARE_LEAST = 0.001
+"""How far the simulated half-width of a share may be from the stated one, beside a part of it."""
 _BUDGETS: tuple[Place, ...] = (("guarantee", "cost"), ("guarantee", "guarantee"), ("guarantee", "groups"))
 """Compared as numbers, elsewhere."""
 
@@ -106,13 +111,16 @@ def _check_methods(release: Released) -> None:
 
 
 def check_report(files: Files, bundle: Bundle) -> Iterator[NotChecked]:
-    """The report is the page that this Margrave would make, byte for byte."""
+    """The report is the pages that this Margrave would make, byte for byte."""
     manifest = bundle.manifest
     if manifest.forms.report != FORMS.report:
         yield NotChecked.of_form("report", manifest.software, manifest.forms, FORMS)
         return
-    expected = report_html(bundle.release, manifest.created, manifest.software).encode()
-    check_page(files, manifest, expected)
+    release, created = bundle.release, manifest.created
+    for name, expected in report_pages(release, created, manifest.software):
+        check_page(files, manifest, name, expected)
+    for name, expected in metadata(release, created, manifest.files):
+        check_page(files, manifest, name, expected)
 
 
 def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
@@ -130,6 +138,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
     again.prepare(lambda done, total, misfit=None: step())
     try:
         _compare_bars(release, again, manifest)
+        _compare_shares(release, again)
     except VerificationError:
         if known:
             raise
@@ -137,8 +146,8 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
 
 
 def _margins(release: Released) -> Iterator[tuple[Margin, Bars]]:
-    """The stated bars of each table, and of the total, which may be no table of its own."""
-    for margin in dict.fromkeys((*release.plan.spec.margins, ())):
+    """The stated bars of each table, and of totals, which may be no tables of their own."""
+    for margin in dict.fromkeys((*release.plan.spec.margins, (), *totals(release.plan))):
         if margin in release.bars:
             yield margin, release.bars[margin]
 
@@ -157,10 +166,26 @@ def _compare_bars(release: Released, again: Released, manifest: Manifest) -> Non
         compare_bars(partial(_bar_place, release, manifest, margin), stated, again.error_bars(margin))
 
 
+def _compare_shares(release: Released, again: Released) -> None:
+    """The half-widths of shares, a row of whose file is a cell of a table and its share of one total."""
+    assert again.simulated is not None
+    row = 0
+    for _, margin, whole in shared(release.plan) if release.shares else ():
+        found, wanted = release.shares[margin, whole], again.simulated.share_widths(margin, whole, release.level)
+        apart = ~(np.abs(found - wanted) <= SHARE_LEAST + BAR_SHARE * wanted)
+        if apart.any():
+            at = int(apart.argmax())
+            raise VerificationError(
+                f"{SHARES}.parquet, row {row + at + 1}: half_width is {found[at]:.6g} and simulated again "
+                f"{wanted[at]:.6g}"
+            )
+        row += len(found)
+
+
 def _bar_place(release: Released, manifest: Manifest, margin: Margin, row: int) -> str:
     """Where the bars of a cell are stated."""
     if margin not in release.plan.spec.margins:
-        return f"{MANIFEST}: published.bars.total"
+        return f"{MANIFEST}: published.bars.{'attributes' if margin else 'total'}"
     if manifest.layout is None:
         return f"{table_stems(release.plan)[margin]}.parquet, row {row + 1}"
     tables, block = manifest.layout.tables, release.plan.spec.margins.index(margin)

@@ -18,7 +18,8 @@ from margrave.planning.plan import Plan
 from margrave.progress import Progress, Step, counted
 from margrave.publish.bundle.account import Checksum, checked
 from margrave.publish.bundle.bundle import Bundle, read_bundle
-from margrave.publish.bundle.forms import Forms
+from margrave.publish.bundle.described import CSVW, PACKAGE
+from margrave.publish.bundle.forms import FORMS, Forms
 from margrave.publish.bundle.manifest import guarantee_json
 from margrave.publish.bundle.parts.large import (
     CONTENTS,
@@ -48,9 +49,11 @@ from margrave.publish.bundle.parts.parts import (
     read_microdata,
     table_stems,
 )
+from margrave.publish.bundle.parts.shares import SHARES, has_shares
 from margrave.publish.bundle.untrusted.parquet import read_like
 from margrave.publish.bundle.untrusted.reading import Files, manifest_content
 from margrave.publish.bundle.words import MANIFEST, REPORT
+from margrave.publish.report.page import page_names
 from margrave.publish.verification.agreement import Agreement
 from margrave.publish.verification.found import Verified, check_files, check_listed, compare
 from margrave.publish.verification.statements import check_bars, check_report, check_statements
@@ -244,14 +247,18 @@ def _check_names(bundle: Bundle) -> None:
     if bundle.manifest.published is not None:
         expected.add(published_name(bundle.manifest.published))
     if layout is None:
-        stems = (MEASUREMENTS, *exact_stems(plan).values(), *table_stems(plan).values())
+        shares = (SHARES,) if has_shares(bundle.release) else ()
+        stems = (MEASUREMENTS, *exact_stems(plan).values(), *table_stems(plan).values(), *shares)
         expected.update(f"{stem}.parquet" for stem in stems)
         expected |= {name.replace(".parquet", ".csv") for name in expected} | {CUBE}
     else:
         expected |= {CONTENTS, VALUES}
         for stored in (layout.measurements, layout.exact, layout.tables):
             expected.update(map(stored.name, range(len(stored))))
-    check_listed(bundle.manifest, expected | {REPORT})
+    told = {*page_names(plan), *((CSVW, PACKAGE) if layout is None else ())}
+    if bundle.manifest.forms.report != FORMS.report:  # another form may have fewer
+        told &= {REPORT, *bundle.manifest.files}
+    check_listed(bundle.manifest, expected | told)
 
 
 def _check_agreement(domain: Domain, tables: Sequence[tuple[Margin, str, pa.Table]]) -> int:

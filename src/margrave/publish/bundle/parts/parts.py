@@ -22,6 +22,7 @@ from margrave.files.untrusted import MOST_HELD
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.publishing import used_domain
 from margrave.planning.publication.raises import RAISED
+from margrave.publish.bundle.parts.shares import SHARES, has_shares, shares_part
 from margrave.publish.bundle.untrusted.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, rounded
@@ -45,7 +46,7 @@ CELLS = "exact/cells"
 CUBE = "cube.csv"
 _TOGETHER = 1 << 14
 """Rows that are turned into text at a time: texts take far more memory than the numbers and the file."""
-_NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
+NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
 
 
 def column(name: str, attributes: Collection[str]) -> str:
@@ -89,6 +90,8 @@ def derived_parts(release: Released) -> Iterator[tuple[str, pa.Table]]:
         yield CELLS, known_cells_part(release)
     for margin, name in table_stems(release.plan).items():
         yield name, table_part(release, margin)
+    if has_shares(release):
+        yield SHARES, shares_part(release)
 
 
 def known_cells_part(release: Released) -> pa.Table:
@@ -238,18 +241,18 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
 def table_part(release: Released, margin: Margin) -> pa.Table:
     """A published table: one row a cell, with its error, its interval, and the unbiased estimate beside it."""
     numbers = release.numbers(margin)
-    named = {column(name, margin): rounded(numbers[name]) for name in _NUMBERS}
+    named = {column(name, margin): rounded(numbers[name]) for name in NUMBERS}
     return _arrow(_cells(release.domain, margin), named)
 
 
 def cube_rows(domain: Domain, tables: Sequence[tuple[Margin, pa.Table]]) -> Iterator[bytes]:
     """All tables in one CSV file: every attribute has a column, and holds ``*`` where a table does not look at it."""
-    yield _csv_row([*domain.names, *(column(name, domain.names) for name in _NUMBERS)])
+    yield _csv_row([*domain.names, *(column(name, domain.names) for name in NUMBERS)])
     for margin, table in tables:
         rows = table.num_rows
         columns = {name: _texts(values) for name, values in zip(table.column_names, table.columns, strict=True)}
         order = [columns.get(name, [ANY] * rows) if name in margin else [ANY] * rows for name in domain.names]
-        order += [columns[column(name, margin)] for name in _NUMBERS]
+        order += [columns[column(name, margin)] for name in NUMBERS]
         yield _csv_lines(order)
 
 

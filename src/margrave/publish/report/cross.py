@@ -1,0 +1,113 @@
+"""Tables with intervals as HTML: rows with bars for one attribute, cross tables for two, small multiples for more.
+
+Functions from values to text: whoever has an axis and numbers can have them drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from margrave.errors import UsageError
+from margrave.publish.report.html import broken, scrolling
+from margrave.publish.report.svg import Scale, bar
+from margrave.publish.report.values import Intervals, Titled, percentage, span, written
+
+Write = Callable[[float, float], str]
+"""A number as text, by its value and the half-width of its interval."""
+ALL = "All"
+_STRONGEST = 0.34
+"""The strongest shade of a cell: letters stay readable on it, in the light and in the dark."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cross:
+    """The cells of two attributes, and the totals of rows, of columns and of all where these are known."""
+
+    down: Titled
+    across: Titled
+    cells: Intervals
+    rows: Intervals | None = None
+    columns: Intervals | None = None
+    total: Intervals | None = None
+
+    def __post_init__(self) -> None:
+        if self.cells.value.shape != (len(self.down), len(self.across)):
+            raise UsageError("a cross table needs a cell for each two values")
+
+    @property
+    def turned(self) -> Cross:
+        """The same with its attributes exchanged."""
+        return Cross(self.across, self.down, self.cells.ordered((1, 0)), self.columns, self.rows, self.total)
+
+    @property
+    def upright(self) -> Cross:
+        """The same, higher than wide: pages are scrolled down, and telephones are narrow."""
+        return self.turned if len(self.across) > len(self.down) else self
+
+
+def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written, shade: float | None = None) -> str:
+    """A number over its interval, as the cell of a table."""
+    value, low, high = (float(one[at]) for one in (numbers.value, numbers.low, numbers.high))
+    width = max(value - low, high - value)
+    kind = ' class="unsure"' if low <= 0 < high else ""
+    style = f' style="--s:{shade:.3f}"' if shade else ""
+    under = "exact" if low == high else span(low, high, width, write)
+    return f"<td{kind}{style}><b>{escape(write(value, width))}</b> <small>{escape(under)}</small></td>"
+
+
+def cross_table(cross: Cross, caption: str, write: Write = written) -> str:
+    """A cross table, the darker the larger, with totals where they are known."""
+    most = float(np.max(cross.cells.value, initial=0.0)) or 1.0
+    more = ["all"] if cross.rows is not None else []
+    names = [f'<th scope="col">{broken(label)}</th>' for label in cross.across.labels]
+    names += [f'<th scope="col" class="all">{ALL}</th>' for _ in more]
+    head = (
+        f'<tr><th rowspan="2" scope="col" class="text">{broken(cross.down.name)}</th>'
+        f'<th colspan="{len(names)}" scope="colgroup" class="over">{broken(cross.across.name)}</th></tr>'
+        f"<tr>{''.join(names)}</tr>"
+    )
+    body = []
+    for down, label in enumerate(cross.down.labels):
+        cells = [
+            number_cell(cross.cells, (down, across), write, _STRONGEST * float(max(value, 0.0)) / most)
+            for across, value in enumerate(cross.cells.value[down])
+        ]
+        if cross.rows is not None:
+            cells.append(number_cell(cross.rows, (down,), write).replace("<td", "<td data-all", 1))
+        body.append(f'<tr><th scope="row">{broken(label)}</th>{"".join(cells)}</tr>')
+    foot = _foot(cross, write)
+    inner = f"<caption>{escape(caption)}</caption><thead>{head}</thead><tbody>{''.join(body)}</tbody>{foot}"
+    return scrolling(f'<table class="cross">{inner}</table>', caption)
+
+
+def _foot(cross: Cross, write: Write) -> str:
+    if cross.columns is None:
+        return ""
+    cells = [number_cell(cross.columns, (across,), write) for across in range(len(cross.across))]
+    if cross.rows is not None:
+        cells.append("<td></td>" if cross.total is None else number_cell(cross.total, (), write))
+    return f'<tfoot><tr><th scope="row">{ALL}</th>{"".join(cells)}</tr></tfoot>'
+
+
+def bar_table(axis: Titled, cells: Intervals, caption: str, *, shares: Intervals | None = None) -> str:
+    """A row for each value: its count with a bar and its interval, and its share where that is known."""
+    scale = Scale.of(cells)
+    head = [f'<th scope="col" class="text">{broken(axis.name)}</th>', '<th scope="col" class="bars">How many</th>']
+    head += ['<th scope="col">Count</th>', *(['<th scope="col">Share</th>'] if shares is not None else [])]
+    body = []
+    for at, label in enumerate(axis.labels):
+        drawn = bar(scale, cells, at)
+        share = number_cell(shares, (at,), percentage) if shares is not None else ""
+        row = f'<th scope="row">{broken(label)}</th><td class="bars">{drawn}</td>{number_cell(cells, (at,))}{share}'
+        body.append(f"<tr>{row}</tr>")
+    inner = f"<caption>{escape(caption)}</caption><thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return scrolling(f'<table class="bar-table">{inner}</table>', caption)
+
+
+def small_multiples(panels: Sequence[tuple[str, Cross]]) -> str:
+    """The same cross table once for each value, or values, of the other attributes."""
+    return f'<div class="panels">{"".join(cross_table(cross, words) for words, cross in panels)}</div>'
