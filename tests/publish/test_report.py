@@ -216,7 +216,7 @@ def test_the_screenshots_in_the_docs_are_small():
 
 
 def risk(cost, **protection):
-    return risk_section(Guarantee(cost, Protection(**protection)))
+    return risk_section(exposure(Guarantee(cost, Protection(**protection))))
 
 
 def test_what_attackers_can_reach_follows_from_the_budget_alone():

@@ -48,7 +48,7 @@ SPECS = {
 @pytest.mark.parametrize("name", SPECS)
 def test_no_violation_is_found_and_what_is_spent_is_seen(name):
     found = audit_spec(SPECS[name], QUICK)
-    price, noise, releases = found.findings
+    price, noise, releases, _ = found.findings
     assert not found.violated and "No violation found" in found.verdict and "prove" in found.verdict
     assert price.complete
     assert price.found == price.stated if name != "fourier" else price.found <= price.stated
@@ -91,7 +91,7 @@ def test_noise_that_is_halved_inside_the_program_is_seen(monkeypatch):
             yield number, np.sign(noise) * (np.abs(noise) // 3)
 
     monkeypatch.setattr(run, "sample_many", halved)
-    price, noise, releases = audit_spec(SPECS["add-remove"], replace(QUICK, releases=400)).findings
+    price, noise, releases, _ = audit_spec(SPECS["add-remove"], replace(QUICK, releases=400)).findings
     assert not price.violated and not noise.violated and releases.violated
 
 

@@ -11,7 +11,7 @@ from margrave.cli.arguments import AsJson
 from margrave.cli.terminal import heading, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from margrave.planning.promise.guarantee import Guarantee
+    from margrave.planning.promise.exposure import Exposure
 
 
 def risk(
@@ -19,14 +19,14 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """Say what attackers can reach at most. Membership, reconstruction, linkage; opens no data."""
-    from margrave.planning.promise.exposure import exposure, rounded_up
+    from margrave.planning.promise.exposure import rounded_up
     from margrave.planning.promise.guarantee import approximate
 
-    found = exposure(_promise(file))
+    found = _exposed(file)
     if as_json:
         print_json(found.as_json())
         return
-    heading(f"What attackers can reach at {approximate(found.promise.cost)}")
+    heading(f"What attackers can reach at {approximate(found.cost)}")
     rows = [(limit.attack, rounded_up(limit.before), rounded_up(limit.after)) for limit in found.limits]
     print_table(("attack", "without the release", "with it, at most"), rows)
     for limit in found.limits:
@@ -35,16 +35,10 @@ def risk(
         say(sentence)
 
 
-def _promise(file: Path) -> Guarantee:
-    """The guarantee of a spec's plan, or of a bundle."""
-    from margrave.budget.events import Protection
-    from margrave.planning.promise.guarantee import Guarantee
-    from margrave.planning.ways.registry import planned
-    from margrave.publish.way import load
+def _exposed(file: Path) -> Exposure:
+    """The limits of a spec's plan, or of a release."""
+    from margrave.planning.ways.registry import planned, spec_way
+    from margrave.publish.ways.registry import load
 
     asked = planned(file) if file.suffix == ".toml" else load(file).plan
-    if asked.way == "release":
-        promise: Guarantee = asked.promise
-        return promise
-    facts = "those that the plan names" if asked.notion.facts else ""
-    return Guarantee(asked.cost, Protection(asked.notion.neighbours), facts, "worst-case" if facts else None)
+    return spec_way(asked.way).exposure(asked)

@@ -18,6 +18,7 @@ from margrave.ledger.stores.store import DROPPED, MIGRATIONS, REMADE, Remake, St
 WAIT = 60.0
 """Seconds to wait for another writer."""
 _LOG_PAGES = 4000
+_MAGIC = b"SQLite format 3\x00"
 _UNFINISHED = ".margrave-ledger-"
 _EXISTS = "{} exists already: a ledger is never written over anything"
 _FEW_FREE = "the disk is full: make room and try again; nothing was written"
@@ -192,6 +193,15 @@ class SqliteTransaction(Transaction):
 
     def write(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, parameters)
+
+
+def is_sqlite(path: str | Path) -> bool:
+    """Whether a file begins as every file of SQLite does, whatever its name is."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
 
 
 def tables_as_made() -> dict[str, Form]:

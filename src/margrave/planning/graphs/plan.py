@@ -23,6 +23,7 @@ from margrave.planning.asked import Sheet
 from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.graphs.written import events_json, facts_json, graph_notion, question_of
+from margrave.planning.promise.exposure import Exposure, edges_exposed
 
 MOST_PAIRS = 60_000
 """Pairs of nodes up to which the nearest graph is computed."""
@@ -92,6 +93,11 @@ class GraphPlan:
     @property
     def notion(self) -> Notion:
         return graph_notion(self.spec)
+
+    @property
+    def exposure(self) -> Exposure:
+        """What attackers on edges can reach at most."""
+        return edges_exposed(self.cost, bool(self.spec.known))
 
     @property
     def events(self) -> tuple[Mapping[str, Any], ...]:

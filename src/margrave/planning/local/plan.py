@@ -24,6 +24,7 @@ from margrave.planning.local.question import MECHANISMS, WEIGHTS, LocalQuestion,
 from margrave.planning.local.shuffle import Shuffled, shuffled
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.local.words import guarantee_words, plan_json, sheets
+from margrave.planning.promise.exposure import Exposure, reports_exposed
 from margrave.spec.workload import Wanted
 
 _MUCH = 5
@@ -65,6 +66,11 @@ class LocalPlan:
     def cost(self) -> PureDP:
         """ε for one respondent, whoever reads her report."""
         return PureDP(self.spec.epsilon)
+
+    @property
+    def exposure(self) -> Exposure:
+        """What attackers who read reports can reach at most."""
+        return reports_exposed(self.cost, self.spec.shuffler is not None)
 
     @cached_property
     def asked(self) -> Margin:

@@ -1,11 +1,16 @@
-"""What a guarantee means for the attacks of docs/attacks.md: limits on what attackers reach, and words for them."""
+"""What a guarantee means for the attacks of docs/attacks.md: limits on what attackers reach, and words for them.
+
+What is attacked depends on the way of asking: the records of people, the edges of a graph, or single reports.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Literal
 
+from margrave.budget.units import Budget
 from margrave.planning.promise.advantage import advantage, guessed, power
 from margrave.planning.promise.guarantee import Guarantee
 
@@ -13,6 +18,10 @@ FALSE_ALARMS = (0.01, 0.05)
 """How often a test for membership may accuse people who are not in the data, for examples."""
 GUESSES = (0.1, 0.5, 0.9)
 """How often a guess at a value may be right before, for examples."""
+EITHER = (0.5, 0.9)
+"""The same of two cases, the better of which is right in half at least."""
+NODE = 10
+"""Edges of a node, for an example."""
 
 AttackKind = Literal["membership", "reconstruction", "linkage"]
 
@@ -32,17 +41,91 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Exposure:
-    """All limits of one guarantee. ``advantage``: of a test for membership, None where that is not protected."""
+class Telling:
+    """How limits on attacks on one kind of thing are told.
 
-    promise: Guarantee
+    ``sentences``: for each attack one, with places for what is reached ``before``, ``after`` and for who is told
+    ``wrong``; attacks that mean nothing have none. ``headings``: a few words for each. ``lead``: what an attacker
+    knows. ``gained``: the advantage of a test. ``beside``: what the ends of the lines of a picture mean.
+    """
+
+    sentences: Mapping[AttackKind, str]
+    headings: Mapping[AttackKind, str]
+    lead: str
+    gained: str
+    beside: str
+
+
+PEOPLE = Telling(
+    {
+        "membership": "A test that accuses {before} of those who are not in the data finds at most {after} of those "
+        "who are.",
+        "reconstruction": "Of a secret that is a fair coin for everybody, at most {after} are told rightly: at least "
+        "{wrong} are wrong.",
+        "linkage": "A guess at the value of one person that was right in {before} of cases is right in at most "
+        "{after}.",
+    },
+    {
+        "membership": "Membership: found",
+        "reconstruction": "Reconstruction: told",
+        "linkage": "Linkage: guessed",
+    },
+    "How far an attacker gets who knows everything about everybody else.",
+    "A test for membership finds those in the data more often than it accuses others by at most {gain} percentage "
+    "points.",
+    "Who accuses 1 % at random finds 1 % of the members. A secret that is told is a fair coin for everybody, a value "
+    "that is guessed is one person's.",
+)
+EDGES = Telling(
+    {
+        "membership": "A test that takes {before} of the pairs of nodes without an edge for edges finds at most "
+        "{after} of the edges.",
+        "reconstruction": "If a fair coin put an edge between each two nodes or none, at most {after} of the pairs are "
+        "told rightly: at least {wrong} are wrong.",
+        "linkage": "A guess whether there is an edge between two nodes that was right in {before} of cases is right "
+        "in at most {after}.",
+    },
+    {
+        "membership": "Edges: found",
+        "reconstruction": "Reconstruction: pairs told",
+        "linkage": "One pair: guessed",
+    },
+    "How far an attacker gets who knows everything about all other edges.",
+    "A test for edges finds those that are there more often than others by at most {gain} percentage points.",
+    "Who takes 1 % of the pairs for edges at random finds 1 % of the edges.",
+)
+STEPS = Telling(
+    {
+        "membership": "A test that takes one graph for another, a step apart, in {before} of cases tells the other "
+        "rightly in at most {after}.",
+        "linkage": "A guess which of two graphs, a step apart, is the true one that was right in {before} of cases is "
+        "right in at most {after}.",
+    },
+    {"membership": "Two graphs: tested", "linkage": "Two graphs: guessed"},
+    "How far an attacker gets who knows the public degrees, and the graph but for one step.",
+    "A test tells a graph rightly more often than it takes another, a step apart, for it by at most {gain} percentage "
+    "points.",
+    "Who says one of two graphs at random in 1 % of cases is right in 1 % of those where it is the true one.",
+)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """All limits of one guarantee. ``advantage``: of a test for membership, None where that is not protected.
+
+    ``said``: sentences on what these limits are, and what they are not.
+    """
+
+    cost: Budget
     limits: tuple[Limit, ...]
     advantage: float | None
+    said: tuple[str, ...]
+    telling: Telling = PEOPLE
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for scripts."""
         return {
-            "guarantee": self.promise.cost.as_dict(),
+            "guarantee": self.cost.as_dict(),
             "membership_advantage": self.advantage,
             "limits": [asdict(limit) for limit in self.limits],
             "words": list(self.words()),
@@ -50,52 +133,90 @@ class Exposure:
 
     def words(self) -> tuple[str, ...]:
         """Sentences on what these limits are, and what they are not."""
-        found = [
-            "These limits follow from the guarantee alone. They hold whatever the attacker knows of all others, "
-            "however she computes, and on average over the noise; real attackers mostly reach much less."
-        ]
-        if self.advantage is None:
-            found.append("Whether somebody is in the data is not protected by this release: no limit is stated.")
-        if self.promise.induced is not None:
-            found.append("They are about what the public facts leave open; what follows from the facts has no limit.")
-        if self.promise.protection.sensitive:
-            found.append(f"They are about {', '.join(self.promise.protection.sensitive)} alone.")
-        found.append(
-            "They are not about what can be learnt of people in general: that smokers are often ill may be learnt, and "
-            "tells about a smoker whether or not she is in the data."
-        )
-        return tuple(found)
+        return self.said
 
 
 def exposure(promise: Guarantee) -> Exposure:
-    """The limits that a guarantee sets to membership, reconstruction and linkage attacks."""
-    cost = promise.cost
+    """The limits that a guarantee sets to membership, reconstruction and linkage attacks on people."""
     steps = {one.topic: one.steps for one in promise.suspicions}
-    found: list[Limit] = []
-    gain = None
-    if "presence" in steps:
-        gain = advantage(cost, steps["presence"])
-        for alarms in FALSE_ALARMS:
-            hit = power(cost, steps["presence"], alarms)
-            words = (
-                f"A test that accuses {rounded_up(alarms)} of those who are not in the data finds at most "
-                f"{rounded_up(hit)} of those who are."
-            )
-            found.append(Limit("membership", alarms, hit, words))
-    right = guessed(cost, steps["value"], 0.5)
-    words = (
-        f"Of a secret that is a fair coin for everybody, at most {rounded_up(right)} are told rightly: at least "
-        f"{_down(1 - right)} are wrong."
+    presence = steps.get("presence")
+    found = [_follow("of all others")]
+    if presence is None:
+        found.append("Whether somebody is in the data is not protected by this release: no limit is stated.")
+    if promise.induced is not None:
+        found.append("They are about what the public facts leave open; what follows from the facts has no limit.")
+    if promise.protection.sensitive:
+        found.append(f"They are about {', '.join(promise.protection.sensitive)} alone.")
+    found.append(_IN_GENERAL)
+    return _exposed(promise.cost, PEOPLE, found, presence, steps["value"], GUESSES)
+
+
+def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
+    """The limits on attacks on the edges of a graph, which are what a release of it protects."""
+    if public_degrees:
+        found = [
+            _follow("besides"),
+            "A step leads to a graph with the same public degrees, and with none between. What follows from the "
+            "degrees has no limit: who knows all other edges of a node with a public degree knows the last one. So "
+            "edges are no independent coins, and no limit is stated on how many of them are told.",
+            "They are about one step. An edge at a node with a public degree is none by itself, and a node is many.",
+        ]
+        return _exposed(cost, STEPS, found, 1, 1, EITHER)
+    node = rounded_up(guessed(cost, NODE, 0.5))
+    found = [
+        _follow("of all other edges"),
+        f"They are about one edge, and not about a node, whose edges are as many steps: a guess whether a node has "
+        f"{NODE} given edges or none that was right in 50 % of cases can be right in {node}.",
+    ]
+    return _exposed(cost, EDGES, found, 1, 1, EITHER)
+
+
+def reports_exposed(cost: Budget, shuffled: bool) -> Exposure:
+    """The limits on attacks by who reads the reports of a local collection: the collector, too."""
+    found = [
+        _follow("of all others"),
+        "They hold against everybody who reads a report, the collector too. That somebody took part is not protected: "
+        "no limit is stated.",
+    ]
+    if shuffled:
+        found.append("Who sees reports only after they were mixed reaches less.")
+    found.append(_IN_GENERAL)
+    return _exposed(cost, PEOPLE, found, None, 1, GUESSES)
+
+
+_IN_GENERAL = (
+    "They are not about what can be learnt of people in general: that smokers are often ill may be learnt, and tells "
+    "about a smoker whether or not she is in the data."
+)
+
+
+def _follow(known: str) -> str:
+    return (
+        f"These limits follow from the guarantee alone. They hold whatever the attacker knows {known}, however she "
+        "computes, and on average over the noise; real attackers mostly reach much less."
     )
-    found.append(Limit("reconstruction", 0.5, right, words))
-    for before in GUESSES:
-        right = guessed(cost, steps["value"], before)
-        words = (
-            f"A guess at the value of one person that was right in {rounded_up(before)} of cases is right in at most "
-            f"{rounded_up(right)}."
-        )
-        found.append(Limit("linkage", before, right, words))
-    return Exposure(promise, tuple(found), gain)
+
+
+def _exposed(
+    cost: Budget, telling: Telling, said: Sequence[str], presence: int | None, value: int, guesses: Sequence[float]
+) -> Exposure:
+    """The limits where so many steps lead to the data without her, and to data in which her value is another."""
+    reached: list[tuple[AttackKind, float, float]] = []
+    if presence is not None:
+        reached += [("membership", alarms, power(cost, presence, alarms)) for alarms in FALSE_ALARMS]
+    reached.append(("reconstruction", 0.5, guessed(cost, value, 0.5)))
+    reached += [("linkage", before, guessed(cost, value, before)) for before in guesses]
+    limits = tuple(
+        Limit(kind, before, after, _sentence(telling.sentences[kind], before, after))
+        for kind, before, after in reached
+        if kind in telling.sentences
+    )
+    gain = None if presence is None else advantage(cost, presence)
+    return Exposure(cost, limits, gain, tuple(said), telling)
+
+
+def _sentence(text: str, before: float, after: float) -> str:
+    return text.format(before=rounded_up(before), after=rounded_up(after), wrong=_down(1 - after))
 
 
 def rounded_up(share: float) -> str:

@@ -22,6 +22,7 @@ register(
         load=GraphSpec.load,
         plan=make_graph_plan,
         notion=graph_notion,
+        exposure=lambda plan: plan.exposure,
         formulas=formulas,
     )
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from margrave.budget.events import Protection
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
-from margrave.planning.join.plan import make_join_plan
+from margrave.planning.join.plan import JoinPlan, make_join_plan
 from margrave.planning.join.spec import JoinSpec
+from margrave.planning.promise.exposure import Exposure, exposure
+from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.ways.registry import SpecWay, register
 
 
@@ -18,4 +21,10 @@ def notion(spec: JoinSpec) -> Notion:
     return found.pop()
 
 
-register(SpecWay("join", "join", JoinSpec, JoinSpec.load, make_join_plan, notion))
+def exposed(plan: JoinPlan) -> Exposure:
+    """The limits for people in the data of the owner who protects them least, against the one who learns most."""
+    found = [exposure(Guarantee(plan.cost_of(one), Protection(one.neighbours))) for one in plan.spec.owners]
+    return max(found, key=lambda one: one.limits[-1].after)
+
+
+register(SpecWay("join", "join", JoinSpec, JoinSpec.load, make_join_plan, notion, exposed))

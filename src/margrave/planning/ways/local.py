@@ -22,6 +22,7 @@ register(
         load=LocalSpec.load,
         plan=make_local_plan,
         notion=lambda spec: LocalPlan.notion,
+        exposure=lambda plan: plan.exposure,
         formulas=formulas,
         plan_for=plan_for,
         reached=lambda plan: f"Ask about {plan.spec.expected_size:,} people for this accuracy.",

@@ -15,4 +15,4 @@ def _no_plan(spec: DataSpec) -> NoReturn:
     )
 
 
-register(SpecWay("question", "tables", DataSpec, DataSpec.load, _no_plan, lambda spec: spec.notion))
+register(SpecWay("question", "tables", DataSpec, DataSpec.load, _no_plan, lambda spec: spec.notion, _no_plan))

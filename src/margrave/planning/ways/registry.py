@@ -10,6 +10,7 @@ from typing import Any
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Asked
+from margrave.planning.promise.exposure import Exposure
 from margrave.spec.document import parse_text, spec_text
 
 Source = str | Path | Mapping[str, object]
@@ -51,7 +52,7 @@ class SpecWay:
     its specs. ``load`` reads one, ``plan`` plans it, ``notion`` says whom releases by it protect, and refuses a spec by
     which that is not clear. ``remarks`` on a plan may take a while, such as what it would be without public facts.
     ``formulas`` of a plan are published texts that a spreadsheet would compute. ``plan_for`` plans for a wanted error,
-    ``reached`` says what it takes, ``sweep`` plans for several budgets.
+    ``reached`` says what it takes, ``sweep`` plans for several budgets. ``exposure``: what attackers can reach at most.
     """
 
     name: str
@@ -60,6 +61,7 @@ class SpecWay:
     load: Callable[[Source], Any]
     plan: Callable[[Any], Asked]
     notion: Callable[[Any], Notion]
+    exposure: Callable[[Any], Exposure]
     remarks: Callable[[Any], Remarks] = no_remarks
     formulas: Callable[[Any], tuple[str, ...]] = no_formulas
     plan_for: Callable[[Any, Any], Any] = no_plans_for

@@ -9,6 +9,7 @@ from margrave.planning.effect import fact_words, price_factor
 from margrave.planning.forecast.prediction import reading_seconds, record_seconds, writing
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
+from margrave.planning.promise.exposure import exposure
 from margrave.planning.target import plan_for, sweep
 from margrave.planning.ways.registry import Remarks, SpecWay, register
 from margrave.planning.written import notion_of
@@ -58,6 +59,7 @@ register(
         load=Spec.load,
         plan=make_plan,
         notion=notion,
+        exposure=lambda plan: exposure(plan.promise),
         remarks=remarks,
         formulas=lambda plan: formulas(plan.spec.domain),
         plan_for=plan_for,

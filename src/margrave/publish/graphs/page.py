@@ -15,6 +15,7 @@ from margrave.publish.bundle.words import composition
 from margrave.publish.report.cross import Cross, cross_table
 from margrave.publish.report.frame import FirstScreen, framed
 from margrave.publish.report.html import details, paragraph, section, table
+from margrave.publish.report.risk import risk_section
 from margrave.publish.report.svg import picture, shortened
 from margrave.publish.report.values import Intervals, Titled
 
@@ -32,7 +33,7 @@ _UPRIGHT = 0.3
 
 def graph_page(graph: GraphAnswers, created: str | None, made_by: str) -> str:
     """The page. It follows from the release, the time, and the software that the bundle says it was ``made_by``."""
-    parts = [_meaning(graph), _blocks(graph), _drawing(graph), _measured(graph)]
+    parts = [_meaning(graph), risk_section(graph.plan.exposure), _blocks(graph), _drawing(graph), _measured(graph)]
     return framed(_head(graph, created), parts, made_by)
 
 

@@ -13,6 +13,7 @@ from margrave.publish.report.cross import Cross, bar_table, cross_table
 from margrave.publish.report.frame import FirstScreen, contents, framed
 from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.quality import Quality
+from margrave.publish.report.risk import risk_section
 from margrave.publish.report.values import Intervals, Titled
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def local_page(out: LocalAnswers, created: str | None, made_by: str) -> str:
         paragraph(f"{left} more tables are in the files.") if left else "",
     )
     index = contents([(f"#table-{at}", _title(out, margin), "") for at, margin in enumerate(shown, 1)])
-    return framed(_head(out, created), [index, tables, _meaning(out), _collected(out)], made_by)
+    risk = risk_section(out.plan.exposure)
+    return framed(_head(out, created), [index, tables, _meaning(out), risk, _collected(out)], made_by)
 
 
 def _title(out: LocalAnswers, margin: Margin) -> str:

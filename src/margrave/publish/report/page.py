@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of, number
 from margrave.planning.plan import Plan
+from margrave.planning.promise.exposure import exposure
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.described import schema_org
 from margrave.publish.bundle.parts.description import about, title_of
@@ -143,7 +144,7 @@ def _first_page(report: Pages, last: int, elsewhere: dict[int, str]) -> str:
         "meaning": meaning_section(release),
         "statisticians": statisticians_section(release, compared),
         "budget": budget_section(report.plan),
-        "risk": risk_section(report.plan.promise),
+        "risk": risk_section(exposure(report.plan.promise)),
         "facts": facts_section(release),
         "measured": measured_section(report.plan),
         "reuse": reuse_section(release, report.title, report.created, version),

@@ -2,62 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
-from margrave.planning.promise.exposure import AttackKind, Limit, exposure, rounded_up
-from margrave.planning.promise.guarantee import Guarantee
+from margrave.planning.promise.exposure import Exposure, rounded_up
 from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.svg import picture
 
 _ROW = 40
-_COUNTED: dict[AttackKind, str] = {
-    "membership": "Membership: found",
-    "reconstruction": "Reconstruction: told",
-    "linkage": "Linkage: guessed",
-}
 _SAID = (
-    "How far an attacker gets who knows everything about everybody else. Left dot: how often she succeeds without this "
-    "release. Right dot: how often she can succeed with it, at most, however she computes."
-)
-_CAPTION = (
-    "From 0 to 100 %. Who accuses 1 % at random finds 1 % of the members. A secret that is told is a fair coin for "
-    "everybody, a value that is guessed is one person's."
+    "Left dot: how often she succeeds without this release. Right dot: how often she can succeed with it, at most, "
+    "however she computes."
 )
 
 
-def risk_section(promise: Guarantee) -> str:
+def risk_section(found: Exposure) -> str:
     """The limits of a guarantee: a line for each, and what they mean in words."""
-    found = exposure(promise)
+    telling = found.telling
     gained = (
-        []
-        if found.advantage is None
-        else [
-            "A test for membership finds those in the data more often than it accuses others by at most "
-            f"{rounded_up(found.advantage).removesuffix(' %')} percentage points."
-        ]
+        [] if found.advantage is None else [telling.gained.format(gain=rounded_up(found.advantage).removesuffix(" %"))]
     )
     rows = [(limit.attack, limit.words, rounded_up(limit.before), rounded_up(limit.after)) for limit in found.limits]
     headers = ("attack", "what it means", "without", "with, at most")
     return section(
         "risk",
         "What an attacker can reach at most",
-        paragraph(_SAID),
-        f"<figure>{_ranges(found.limits)}<figcaption>{_CAPTION}</figcaption></figure>",
+        paragraph(f"{telling.lead} {_SAID}"),
+        f"<figure>{_ranges(found)}<figcaption>From 0 to 100 %. {telling.beside}</figcaption></figure>",
         paragraph(" ".join((*gained, *found.words()))),
         details("The numbers as a table", table(headers, rows, texts=2, caption="Limits on attackers")),
     )
 
 
-def _ranges(limits: Sequence[Limit]) -> str:
+def _ranges(found: Exposure) -> str:
     """For each limit a line from what an attacker reaches without the release to what she can reach with it."""
     body = []
-    for index, limit in enumerate(limits):
+    for index, limit in enumerate(found.limits):
         top, middle = index * _ROW, index * _ROW + 25
         before, after = rounded_up(limit.before), rounded_up(limit.after)
         left, right = (f"{1 + 98 * share:.2f}%" for share in (limit.before, limit.after))
         body += [
-            f'<text x="0" y="{top + 13}">{_COUNTED[limit.attack]}</text>',
+            f'<text x="0" y="{top + 13}">{found.telling.headings[limit.attack]}</text>',
             f'<text class="end" x="100%" y="{top + 13}"><tspan class="muted">{escape(before)} → </tspan>'
             f'<tspan class="strong">{escape(after)}</tspan></text>',
             f'<line class="grid" x1="1%" x2="99%" y1="{middle}" y2="{middle}"/>',
@@ -65,5 +49,5 @@ def _ranges(limits: Sequence[Limit]) -> str:
             f'<circle class="point" cx="{left}" cy="{middle}" r="4"/>',
             f'<circle class="dot" cx="{right}" cy="{middle}" r="5"/>',
         ]
-    description = " ".join(limit.words for limit in limits)
-    return picture("risk-plot", "What attackers can reach", description, _ROW * len(limits) + 2, "".join(body))
+    description = " ".join(limit.words for limit in found.limits)
+    return picture("risk-plot", "What attackers can reach", description, _ROW * len(found.limits) + 2, "".join(body))

@@ -19,7 +19,7 @@ from margrave.budget.units import Budget
 
 _EVENTS = 200
 """Thresholds that are tried on the first part."""
-_CHOOSING = 4
+CHOOSING = 4
 """A quarter of the samples chooses: a bound needs more of them than a choice does."""
 _ORDERS = 1 + np.geomspace(1e-3, 1e3, 120)
 
@@ -71,7 +71,7 @@ def loss_at_least(stated: Budget, near: Floats, far: Floats, confidence: float) 
     It holds with the given confidence. A high score should speak for the first data set; if it does not, the bound is
     low, and still holds.
     """
-    first = len(near) // _CHOOSING
+    first = len(near) // CHOOSING
     error = (1 - confidence) / 2
     best = _choose(stated, near[:first], far[:first], error)
     hits, misses = _counts(near[first:], far[first:], best)
@@ -99,9 +99,9 @@ def _choose(stated: Budget, near: Floats, far: Floats, error: float) -> ShownLos
         hits = len(one) - np.searchsorted(one, thresholds)
         misses = len(other) - np.searchsorted(other, thresholds)
         # As the rest of the samples will tell it: with as many hits in proportion, and rather a miss more.
-        trials = len(one) * (_CHOOSING - 1)
-        low, _ = clopper_pearson(hits * (_CHOOSING - 1), trials, error)
-        _, high = clopper_pearson(np.minimum(misses * (_CHOOSING - 1) + 1, trials), trials, error)
+        trials = len(one) * (CHOOSING - 1)
+        low, _ = clopper_pearson(hits * (CHOOSING - 1), trials, error)
+        _, high = clopper_pearson(np.minimum(misses * (CHOOSING - 1) + 1, trials), trials, error)
         losses = loss_shown(stated, low, high)
         at = int(losses.argmax())
         threshold = float(-thresholds[at] if below else thresholds[at])

@@ -24,18 +24,26 @@ _MOST_REPORTS = 20_000
 def audit_local(plan: LocalPlan, effort: Effort) -> Audit:
     """Every question of a collection: the chances of its symbols under all answers, then reports as devices draw
     them."""
-    epsilon = float(plan.cost.epsilon)
-    findings, remarks = [], ["That she took part is not protected, and not audited."]
-    for number, one in enumerate(plan.questions, 1):
-        ratio, looked, whole = largest_ratio(one.mechanism)
-        name = f"question {number}: {', '.join(one.margin)}, {one.mechanism.name}"
-        findings.append(Finding(name, "exact", epsilon, log(ratio), looked, whole))
-        if not whole:
-            remarks.append(f"Question {number} has too many symbols to look at all.")
+    findings, remarks = [*chances(plan)], ["That she took part is not protected, and not audited."]
+    remarks += [
+        f"Question {number} has too many symbols to look at all."
+        for number, one in enumerate(findings, 1)
+        if not one.complete
+    ]
     dearest = max(plan.questions, key=lambda one: one.mechanism.cells)
     reports = Effort(min(effort.samples, _MOST_REPORTS), effort.releases, effort.confidence, effort.seed)
     findings.append(audit_mechanism(_reported(dearest.mechanism, plan.cost), reports))
     return Audit("a local collection", effort.confidence, tuple(findings), tuple(remarks))
+
+
+def chances(plan: LocalPlan) -> tuple[Finding, ...]:
+    """For every question the largest ratio of the chances of a symbol under two answers."""
+    found = []
+    for number, one in enumerate(plan.questions, 1):
+        ratio, looked, whole = largest_ratio(one.mechanism)
+        name = f"question {number}: {', '.join(one.margin)}, {one.mechanism.name}"
+        found.append(Finding(name, "exact", float(plan.cost.epsilon), log(ratio), looked, whole))
+    return tuple(found)
 
 
 def largest_ratio(mechanism: Mechanism) -> tuple[float, int, bool]:

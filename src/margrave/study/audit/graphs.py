@@ -13,13 +13,13 @@ import numpy as np
 from margrave.algebra.arrays import Integers
 from margrave.budget.units import amount
 from margrave.errors import RefusedError
-from margrave.noise import Generator
+from margrave.noise import Generator, Noise
 from margrave.pipeline import release
 from margrave.planning.graphs.plan import GraphPlan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
-from margrave.study.audit.bounds import loss_at_least
+from margrave.study.audit.compared import Sampled
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import audit_mechanism, log_ratio, noisy_answers
+from margrave.study.audit.mechanism import audit_mechanism, noisy_answers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,21 +43,24 @@ class Trail:
 
 def audit_graph(plan: GraphPlan, effort: Effort) -> Audit:
     """The price of many moves, the noise, and whole releases."""
-    trails = list(_trails(plan, Generator.seeded(f"{effort.seed} trails")))
+    price, trail = dearest(plan, effort.seed)
+    near, far = _answers(plan, trail, False), _answers(plan, trail, True)
+    findings = (
+        price,
+        audit_mechanism(noisy_answers("noise", plan.cost, _noises(plan), near, far), effort),
+        *_end_to_end(plan, trail, near, far, effort),
+    )
+    remarks = (f"The price was compared with {price.samples} moves along trails chosen at random, not with all.",)
+    return Audit("a graph", effort.confidence, findings, remarks)
+
+
+def dearest(plan: GraphPlan, seed: int | str) -> tuple[Finding, Trail]:
+    """The price of the dearest of many moves, and that move."""
+    trails = list(_trails(plan, Generator.seeded(f"{seed} trails")))
     if not trails:
         raise RefusedError("no move was found that keeps the public degrees: there is nothing to audit")
-    prices = [_price(plan, trail) for trail in trails]
-    price, trail = max(zip(prices, trails, strict=True), key=lambda pair: pair[0])
-    stated = float(amount(plan.cost))
-    near, far = _answers(plan, trail, False), _answers(plan, trail, True)
-    noises = [plan.block_noise, *([] if plan.pair_noise is None else [plan.pair_noise])]
-    findings = (
-        Finding("price", "recomputed", stated, float(price), len(trails), complete=False),
-        audit_mechanism(noisy_answers("noise", plan.cost, noises, near, far), effort),
-        _end_to_end(plan, trail, near, far, effort),
-    )
-    remarks = (f"The price was compared with {len(trails)} moves along trails chosen at random, not with all.",)
-    return Audit("a graph", effort.confidence, findings, remarks)
+    price, trail = max(((_price(plan, trail), trail) for trail in trails), key=lambda pair: pair[0])
+    return Finding("price", "recomputed", float(amount(plan.cost)), float(price), len(trails), complete=False), trail
 
 
 def _price(plan: GraphPlan, trail: Trail) -> Fraction:
@@ -125,21 +128,21 @@ def _smallest(plan: GraphPlan, pairs: tuple[int, ...], signs: tuple[int, ...], e
     return True
 
 
-def _end_to_end(plan: GraphPlan, trail: Trail, near: list[Integers], far: list[Integers], effort: Effort) -> Finding:
+def _end_to_end(
+    plan: GraphPlan, trail: Trail, near: list[Integers], far: list[Integers], effort: Effort
+) -> tuple[Finding, Finding]:
     """Whole releases of both graphs, from edges to noisy answers."""
-    found = []
-    for after in (False, True):
-        frame, scores = _frame(plan, trail, after), np.zeros(effort.releases // 2)
-        for run in range(len(scores)):
-            measured = release(plan, frame, seed=f"{effort.seed} graph {after} {run}").measured
-            outputs = [measured.blocks] if measured.pairs is None else [measured.blocks, measured.pairs]
-            noises = (plan.block_noise, plan.pair_noise)
-            for noise, drawn, x, y in zip(noises, outputs, near, far, strict=False):
-                if noise is not None:
-                    scores[run] += float(log_ratio(noise, drawn, x, y).sum())
-        found.append(scores)
-    shown = loss_at_least(plan.cost, found[0], found[1], effort.confidence)
-    return Finding("releases end to end", "sampled", float(amount(plan.cost)), shown.loss, effort.releases)
+    sampled = Sampled(plan.cost, _noises(plan), near, far)
+    for side in (True, False):
+        frame = _frame(plan, trail, not side)
+        for run in range(effort.releases // 2):
+            measured = release(plan, frame, seed=f"{effort.seed} graph {not side} {run}").measured
+            sampled.add(side, [measured.blocks] if measured.pairs is None else [measured.blocks, measured.pairs])
+    return sampled.findings(effort)
+
+
+def _noises(plan: GraphPlan) -> list[Noise]:
+    return [plan.block_noise, *([] if plan.pair_noise is None else [plan.pair_noise])]
 
 
 def _frame(plan: GraphPlan, trail: Trail, after: bool) -> pd.DataFrame:

@@ -33,6 +33,7 @@ Codes = tuple[int, ...]
 
 _MOST_PRICED = 4000
 """Answers that are computed to price moves, about: beyond this moves are sampled."""
+_MOST_ALIKE = 64
 _MOST_CELLS = 64
 """The largest table whose moves under public facts are all listed."""
 _SECONDS = 20.0
@@ -92,13 +93,23 @@ def price_of(plan: Plan, move: Exchange) -> Fraction:
 def worst(plan: Plan, seed: int | str) -> Priced:
     """The dearest of all moves, or of many, with its price for a whole unit.
 
+    Of equally dear ones that which moves most places: noise that tables share, place by place, shows there.
     A unit of m records moves m times as far at most: m times the ε, m² times the ρ.
     """
     moves, complete = _moves(plan, Generator.seeded(f"{seed} moves"))
     priced = [(price_of(plan, move), move) for move in moves]
-    price, move = max(priced, key=lambda pair: pair[0])
+    price = max(price for price, _ in priced)
+    dearest = [move for one, move in priced if one == price]
+    move = max(dearest[:_MOST_ALIKE], key=lambda one: _places(plan, one))
     times = plan.protection.records**plan.cost.power
     return Priced(move, price * times, len(priced), complete)
+
+
+def _places(plan: Plan, move: Exchange) -> int:
+    """How many places a move changes, or in how many ways: the first cells of two tables, both one up, are one."""
+    pairs = zip(answers(plan, move.taken), answers(plan, move.put), strict=True)
+    steps = (np.ravel(after - before).tolist() for before, after in pairs)
+    return len({(place, step) for one in steps for place, step in enumerate(one) if step})
 
 
 def _moves(plan: Plan, generator: Generator) -> tuple[list[Exchange], bool]:
@@ -113,6 +124,13 @@ def _moves(plan: Plan, generator: Generator) -> tuple[list[Exchange], bool]:
         added, all_added = _added(plan, generator, most)
         return replaced + added, complete and all_added
     return _added(plan, generator, most)
+
+
+def unlike(plan: Plan, move: Exchange) -> Codes:
+    """A possible record that differs in as many attributes as can be from each record of a move."""
+    records, _ = _records(plan, Generator.seeded("others"), _MOST_PRICED)
+    ours = (*move.taken, *move.put)
+    return max(records, key=lambda one: min(sum(a != b for a, b in zip(one, other, strict=True)) for other in ours))
 
 
 def _added(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:

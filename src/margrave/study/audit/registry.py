@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from margrave.errors import UsageError
+from margrave.ledger.stores.sqlite import is_sqlite
 from margrave.planning.ways.registry import load_spec, planned
 from margrave.study.audit.bugs import BUGS, Caught, catch
 from margrave.study.audit.collections import audit_local
@@ -22,8 +23,8 @@ from margrave.study.audit.joins import audit_join
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.releases import audit_plan
 
-_LEDGERS = ("", ".db", ".ledger", ".sqlite", ".sqlite3")
-"""How files of ledgers end. Other files are no ledgers rather than damaged ones."""
+_LEDGERS = (".db", ".ledger", ".sqlite", ".sqlite3")
+"""How files of ledgers mostly end: one of these that is no SQLite file inside is damaged, others are no ledgers."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ def _is_folder_or_archive(what: str) -> bool:
 
 def _is_ledger(what: str) -> bool:
     path = Path(what)
-    return what.startswith(("postgresql://", "postgres://")) or (path.is_file() and path.suffix.lower() in _LEDGERS)
+    if what.startswith(("postgresql://", "postgres://", "sqlite:")):
+        return True
+    return path.is_file() and (is_sqlite(path) or path.suffix.lower() in _LEDGERS)
 
 
 AUDITORS: tuple[Auditor, ...] = (
@@ -52,6 +55,7 @@ AUDITORS: tuple[Auditor, ...] = (
         lambda what: what == "mechanisms",
         lambda _, effort: audit_mechanisms(effort),
     ),
+    Auditor("ledger", "a ledger (a file, or a URL): verified, and no cap overdrawn", _is_ledger, audit_ledger),
     Auditor(
         "spec",
         "a spec (.toml), of whichever way of asking: its price, and made-up neighbours",
@@ -59,7 +63,6 @@ AUDITORS: tuple[Auditor, ...] = (
         lambda what, effort: _audit_spec(load_spec(Path(what)), effort),
     ),
     Auditor("bundle", "a release (a folder or .zip): verified, and priced anew", _is_folder_or_archive, audit_bundle),
-    Auditor("ledger", "a ledger (.db, or a URL): verified, and no cap overdrawn", _is_ledger, audit_ledger),
 )
 """In the order in which they are asked whether something is theirs."""
 

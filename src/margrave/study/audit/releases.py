@@ -5,13 +5,10 @@ The data is made up from the public spec. Nothing confidential is opened, and no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from margrave.algebra.arrays import Floats, Integers
+from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.budget.units import amount
 from margrave.pipeline import release
@@ -20,10 +17,10 @@ from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
-from margrave.study.audit.bounds import loss_at_least
+from margrave.study.audit.compared import Sampled
 from margrave.study.audit.findings import Audit, Effort, Finding
-from margrave.study.audit.mechanism import Audited, audit_mechanism, log_ratio, noisy_answers, together
-from margrave.study.audit.neighbours import Codes, Exchange, Priced, answers, used, worst
+from margrave.study.audit.mechanism import Audited, audit_mechanism, noisy_answers, together
+from margrave.study.audit.neighbours import Codes, Exchange, Priced, answers, unlike, used, worst
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +63,9 @@ def audit_plan(plan: Plan, effort: Effort) -> Audit:
     stated = amount(plan.cost)
     price = Finding("price", "recomputed", float(stated), float(found.price), found.moves, found.complete)
     drawn = audit_mechanism(fast(plan, audited), effort)
-    whole = end_to_end(plan, audited, effort)
-    return Audit("a release", effort.confidence, (price, drawn, whole), _remarks(plan, found))
+    return Audit(
+        "a release", effort.confidence, (price, drawn, *end_to_end(plan, audited, effort)), _remarks(plan, found)
+    )
 
 
 def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
@@ -81,9 +79,11 @@ def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
 
 
 def neighbours_of(plan: Plan, move: Exchange) -> DataPair:
-    """The move on top of a few other records, which are the same on both sides: every record of the move once more."""
-    others = tuple(dict.fromkeys((*move.taken, *move.put)))
-    return DataPair(others, move, plan.protection.records)
+    """The move on top of one other record, the same on both sides, which is as unlike those of the move as can be.
+
+    So nobody else is in the cells that the move changes: where nothing is counted, noise may be forgotten.
+    """
+    return DataPair((unlike(plan, move),), move, plan.protection.records)
 
 
 def fast(plan: Plan, audited: DataPair) -> Audited:
@@ -92,33 +92,22 @@ def fast(plan: Plan, audited: DataPair) -> Audited:
     return noisy_answers("noise", plan.cost, noises, audited.answers(plan, True), audited.answers(plan, False))
 
 
-def end_to_end(plan: Plan, audited: DataPair, effort: Effort) -> Finding:
-    """Whole releases of both data sets, from records to noisy answers, each scored by its likelihood ratio.
+def end_to_end(plan: Plan, audited: DataPair, effort: Effort) -> tuple[Finding, Finding]:
+    """Whole releases of both data sets, from records to noisy answers: scored by their likelihood ratio, and by two
+    numbers compared.
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
     """
     planned, audited = _plain(plan), replace(audited, units=together(plan.cost, effort.releases // 2))
     near, far = audited.answers(plan, True), audited.answers(plan, False)
-    found = [
-        _scores(planned, _frame(plan, audited, side), near, far, effort.releases // 2, f"{effort.seed} {side}")
-        for side in (True, False)
-    ]
-    shown = loss_at_least(plan.cost, found[0], found[1], effort.confidence)
-    steps = audited.units**plan.cost.power
-    stated = float(amount(plan.cost))
-    return Finding("releases end to end", "sampled", stated, shown.loss / steps, effort.releases)
-
-
-def _scores(
-    plan: Plan, data: pa.Table, near: Sequence[Integers], far: Sequence[Integers], runs: int, seed: str
-) -> Floats:
-    scores = np.zeros(runs)
-    for run in range(runs):
-        measured = release(plan, data, seed=f"{seed} {run}").measured
-        for one, x, y in zip(measured.answers, near, far, strict=True):
-            ratio = log_ratio(one.measurement.noise, one.outputs.reshape(x.shape), x, y)
-            scores[run] += float(ratio.sum())
-    return scores
+    noises = [one.noise for one in plan.measurements]
+    sampled = Sampled(plan.cost, noises, near, far, audited.units**plan.cost.power)
+    for side in (True, False):
+        data = _frame(plan, audited, side)
+        for run in range(effort.releases // 2):
+            measured = release(planned, data, seed=f"{effort.seed} {side} {run}").measured
+            sampled.add(side, [one.outputs for one in measured.answers])
+    return sampled.findings(effort)
 
 
 def _plain(plan: Plan) -> Plan:
