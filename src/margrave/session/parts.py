@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.budget.units import Budget
 from margrave.errors import UsageError, suggest
-from margrave.ledger.allowance import Allowance, purses_of
+from margrave.ledger.allowance import Allowance
 from margrave.ledger.records import RequestRecord
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
@@ -44,7 +44,7 @@ class PartitionBuilder:
         account, one = self.session.account, eps if rho is None else rho
         if (eps is None) != (rho is None) and isinstance(one, Mapping):
             first = PricedPartition.equal(self.data, self.node, budget_of(1), account)
-            wanted, shown = {str(name): amount for name, amount in one.items()}, first.axis.shown
+            wanted, shown = {str(name): amount for name, amount in one.items()}, first.shown
             if set(wanted) != {str(name) for name in shown}:
                 raise UsageError(f"give an amount for each part: {', '.join(map(str, shown))}")
             amounts = [wanted[str(name)] for name in shown]
@@ -87,7 +87,7 @@ class PartitionExplained:
 
     def _lines(self) -> list[tuple[str, str]]:
         found = [("cost", f"{self.cost}: {self.partition.reason}")]
-        parts = zip(self.partition.axis.shown, self.partition.purses, strict=True)
+        parts = zip(self.partition.shown, self.partition.purses, strict=True)
         found += [(f"purse of {shown}", str(purse)) for shown, purse in parts]
         return found + [("left afterwards", text) for text in self.left]
 
@@ -113,7 +113,7 @@ class OpenParts:
         return len(self.partition.purses)
 
     def __iter__(self) -> Iterator[object]:
-        return iter(self.partition.axis.shown)
+        return iter(self.partition.shown)
 
     def __getitem__(self, value: object) -> RowsBuilder:
         shown = [str(one) for one in self]
@@ -148,7 +148,7 @@ class OpenParts:
 
 def _held(session: Session, partition: PricedPartition) -> Iterator[tuple[str, list[Allowance]]]:
     """What is left in the purses of an account, by the question of each partition."""
-    for escrow, left in purses_of(session.ledger, partition.account, session.dataset):
+    for escrow, left in session.purses(partition.account):
         yield escrow.question, left
 
 
@@ -157,7 +157,7 @@ def purse_left(session: Session, purse: PartPurse) -> tuple[Allowance, ...]:
     found = dict(_held(session, purse.partition)).get(purse.partition.question)
     if found is None:
         return ()
-    shown = purse.partition.axis.shown[purse.at]
+    shown = purse.partition.shown[purse.at]
     return (Allowance(f"the purse of {shown}", found[purse.at].limit, found[purse.at].spent),)
 
 
@@ -169,15 +169,15 @@ def purse_for(session: Session, node: Aggregate, budget: Any) -> PartPurse | Non
             check_payable(node.rows, part)
         except UsageError:
             continue
-        for escrow, _ in purses_of(session.ledger, session.account, session.dataset):
+        for escrow, _ in session.purses(session.account):
             purses: Any = escrow.purses
             try:
                 partition = PricedPartition(session.data, part.partition, purses, session.account)
             except UsageError:
                 continue
             if partition.question == escrow.question:
-                at = [partition.part(at) for at in range(len(purses))].index(part)
-                found.append(PartPurse(partition, at))
+                parts = [partition.part(at) for at in range(len(purses))]
+                found += [PartPurse(partition, at) for at, one in enumerate(parts) if one == part]
     if len(found) <= 1 or budget is None:
         return found[-1] if found else None
     priced = [PricedQuestion(session.data, node, budget, purse) for purse in found]

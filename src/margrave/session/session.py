@@ -15,9 +15,10 @@ from typing import Any, Self
 from margrave import pipeline
 from margrave.budget.units import amount
 from margrave.errors import UsageError, suggest
-from margrave.ledger.allowance import Allowance, allowances
+from margrave.ledger.allowance import Allowance, allowances, purses_of
 from margrave.ledger.journal import canonical
 from margrave.ledger.ledger import Ledger
+from margrave.ledger.purses import Escrow
 from margrave.ledger.records import Opened
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
@@ -159,8 +160,12 @@ class Session:
 
     def purse_for(self, node: Aggregate, budget: Price | None) -> PartPurse | None:
         """The purse that pays for a question, where it is about a part of a partition that the account has open."""
-        self._answerer.check_owner()
         return purse_for(self, node, budget)
+
+    def purses(self, account: str) -> list[tuple[Escrow, list[Allowance]]]:
+        """What an account set apart for the parts of partitions of this data set, and what is left in each purse."""
+        self._answerer.check_owner()
+        return purses_of(self.ledger, account, self.dataset)
 
     def allowances(self, purse: PartPurse | None = None) -> tuple[Allowance, ...]:
         """What the account may still spend: its grants, and the cap of the data set; or what is left in a purse."""
@@ -212,6 +217,7 @@ class Session:
 
     def _stored(self) -> list[AnswerTable | Release]:
         """Everything this account was ever answered. Answers that agree by chance are told apart by their charges."""
+        self._answerer.check_owner()
         contents = self.ledger.answers_of(self.account, self.dataset)
         return list({_identity(one): one for content in contents for one in everything_in(content)}.values())
 

@@ -16,6 +16,7 @@ from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.parts import Partition, descends, parts_in
 from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.question import PricedQuestion, read_question
 from margrave.planning.questions.several.partition import PartPurse, PricedPartition, read_purse
 from tests.planning.questions.interpreter import rows
@@ -214,3 +215,17 @@ def test_what_is_no_partition_is_refused():
     other = DataSpec.load(spec.public_dict() | {"title": "another"})
     with pytest.raises(UsageError, match="own data set"):
         PricedQuestion(other, parsed("people part south of region count", other), purse, found)
+
+
+KEYS = ["x = age * 0.0001 + 100000000000000", "x = age * number('1/3')", "income", "joined", "region"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_purse_is_of_a_part_of_its_own_also_where_floats_would_round_them_together(key):
+    """Two purses of one part would pay twice for what was charged once."""
+    spec = data_spec()
+    partition = PricedPartition.equal(spec, parsed(f"people partition by {key}", spec), PureDP(Fraction(1, 10)), "ann")
+    size = len(partition.purses)
+    parts = [PartPurse(partition, at).part for at in range(size)]
+    assert size > 1 and len(set(parts)) == size and len(set(map(str, partition.shown))) == size
+    assert [rows_of(part, spec).program.code for part in parts] == list(partition.axis.codes)

@@ -328,6 +328,13 @@ def constant_code(kind: Kind, constant: Value) -> int | None:
     raise UsageError(f"a {constant.kind!r} cannot be compared with {kind.said()}")
 
 
+def constant_at(kind: Kind, code: int) -> Value:
+    """The constant that a whole number stands for in a column of this kind, exactly: `constant_code` gives it back."""
+    if isinstance(kind, Numbers):
+        return Numeral(code * kind.step)
+    return Day(kind.show(code)) if isinstance(kind, Days) else Text(kind.show(code))
+
+
 def _among(lowered: Lowered, members: Sequence[Value]) -> Test:
     if lowered.kind is None:
         return Member(lowered.program, (0,))

@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from margrave.budget.numbers import exact_text
 from margrave.budget.units import ZCDP, Budget, PureDP, budget_from_dict
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.purses import MOST_PURSES, escrow_cost, purse_name
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.language.expressions import Value
+from margrave.planning.questions.language.expressions import Numeral, Value
 from margrave.planning.questions.language.form import check_form_size, read_as
 from margrave.planning.questions.language.parts import Part, Partition, check_payable
 from margrave.planning.questions.language.relations import Relation
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.programs.axes import Axis
+from margrave.planning.questions.programs.lowering import constant_at
 from margrave.planning.questions.programs.rows import parts_of, rows_of
 from margrave.planning.questions.public import constant_of
 from margrave.planning.written import digest_of
@@ -87,7 +89,17 @@ class PricedPartition:
         return self.partition.part(self.value(at))
 
     def value(self, at: int) -> Value:
-        return constant_of(self.axis.shown[at])
+        """The value of a part, exactly: one that is shown rounded could be that of another part."""
+        return constant_at(self.axis.kind, self.axis.codes[at])
+
+    @cached_property
+    def shown(self) -> tuple[object, ...]:
+        """The values of the parts for people, all different: a number that a float does not hold, as a text."""
+        pairs = [(self.axis.kind.show(code), self.value(at)) for at, code in enumerate(self.axis.codes)]
+        return tuple(
+            exact_text(value.value) if isinstance(value, Numeral) and constant_of(one) != value else one
+            for one, value in pairs
+        )
 
     @cached_property
     def cost(self) -> Budget:
@@ -136,7 +148,7 @@ class PricedPartition:
         return (f"All answers of all parts together satisfy differential privacy with {self.cost}: {self.reason}.",)
 
     def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
-        rows = [(str(shown), str(purse)) for shown, purse in zip(self.axis.shown, self.purses, strict=True)]
+        rows = [(str(shown), str(purse)) for shown, purse in zip(self.shown, self.purses, strict=True)]
         return (Sheet(f"{self.title}: cost {self.cost}", ("part", "purse"), rows[:most]),)
 
     def to_json(self) -> dict[str, Any]:
