@@ -321,3 +321,15 @@ def test_a_public_number_of_records_prices_what_is_not_listed():
     measurement = Measurement(Query(facts.domain.names), DiscreteLaplace(Fraction(1)))
     found = induced_cost(facts, facts.domain, [measurement], time_limit=1.0, records=3)
     assert (found.value, found.counted) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"), [((2, 2, 2), "a+b"), ((2, 2, 2, 2), "a+b+c"), ((2, 2, 2, 2), "ab+c")], ids=str
+)
+def test_a_price_set_by_an_attribute_that_no_fact_mentions_still_counts_on_the_number_of_records(sizes, text):
+    """One record fixes all but the free attribute, whose change is priced; two could change what the facts mention."""
+    facts = facts_of(sizes, text)
+    measurement = Measurement(Query(facts.domain.names), DiscreteLaplace(Fraction(1)))
+    found = induced_cost(facts, facts.domain, [measurement], records=1)
+    assert (found.value, found.counted) == (2, True)
+    assert induced_cost(facts, facts.domain, [measurement], records=2).value == 4

@@ -107,8 +107,9 @@ def induced_cost(
         found, most = _times(facts, asked, longest), longest + 1  # what no more records would change is not known
     if not found.exact:
         found = min(found, _paired(facts, asked, longest), key=lambda either: either.value)
-    found = replace(found, counted=records is not None and 2 * records < most)
-    return max(found, changed, key=lambda either: either.value)
+    worse = max(found, changed, key=lambda either: either.value)
+    # Whichever costs more: moves that were left out, as too long for so few records, may cost more than both.
+    return replace(worse, counted=records is not None and 2 * records < most)
 
 
 def query_sensitivity(
