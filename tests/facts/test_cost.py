@@ -15,7 +15,7 @@ from margrave.facts import price as cost_module
 from margrave.facts.facts import Facts
 from margrave.facts.moves.notions import select
 from margrave.facts.price import induced_cost, worst_cost
-from margrave.facts.sensitivity import induced_sensitivity
+from margrave.facts.sensitivity import Sensitivity, induced_sensitivity
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from tests.facts.oracle import all_moves, fact_matrix, facts_of, price_of
 from tests.shapes import domain_of
@@ -333,3 +333,23 @@ def test_a_price_set_by_an_attribute_that_no_fact_mentions_still_counts_on_the_n
     found = induced_cost(facts, facts.domain, [measurement], records=1)
     assert (found.value, found.counted) == (2, True)
     assert induced_cost(facts, facts.domain, [measurement], records=2).value == 4
+
+
+@pytest.mark.parametrize(("records", "part"), [(None, 1), (1000, 1), (3, 0.1)])
+def test_a_large_number_of_records_cuts_no_search_for_a_better_bound_short(monkeypatch, records, part):
+    """Twice a thousand is sound, and a price that nobody would take where a little more time finds 16."""
+    seen = []
+
+    def listed(core, notion, deadline):
+        seen.append(deadline - monotonic())
+
+    def attempted(facts, notion, deadline):
+        seen.append(deadline - monotonic())
+        return Sensitivity(6, False, "a bound")
+
+    monkeypatch.setattr("margrave.facts.price._listed", listed)
+    monkeypatch.setattr("margrave.facts.sensitivity._attempt", attempted)
+    facts = facts_of((2, 3, 3), "a+b+c")
+    measurement = Measurement(Query(facts.domain.names), DiscreteLaplace(Fraction(1)))
+    assert induced_cost(facts, facts.domain, [measurement], time_limit=1000.0, records=records).value == 6
+    assert seen == pytest.approx([500 if part == 1 else 100, 1000 * part], rel=0.02)

@@ -70,6 +70,18 @@ def test_a_shuffler_checks_tokens_itself_and_sums_have_none(plan, tmp_path):
         collect(plan, [tmp_path / "kept.json"], allowed=issued)
 
 
+def test_sums_beside_other_files_are_refused_and_not_counted_as_one_malformed_report(plan, tmp_path):
+    kept, reports = tmp_path / "kept.json", tmp_path / "reports" / "some.txt"
+    reports.parent.mkdir()
+    reports.write_bytes(b"\n".join(lines_with(plan, draw_tokens(5, Generator.seeded(6)))))
+    kept.write_bytes(kept_bytes(plan, collect(plan, [reports])))
+    for sources in ([kept, reports], [kept, kept], [reports.parent, kept]):
+        with pytest.raises(UsageError, match="holds sums"):
+            collect(plan, sources)
+    (reports.parent / "anybody.txt").write_bytes(b"{")
+    assert collect(plan, [reports.parent]).reports == 5
+
+
 @pytest.mark.parametrize("count", [0, -1, 10**9])
 def test_a_number_of_tokens_that_nobody_needs_is_refused(count):
     with pytest.raises(UsageError, match="tokens can be drawn"):

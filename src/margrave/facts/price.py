@@ -28,14 +28,14 @@ from margrave.facts.moves.norms import Seen, largest_norms, norms_of, seen
 from margrave.facts.moves.notions import Notion, select
 from margrave.facts.moves.reductions import Core, Reduced, reduce_margins
 from margrave.facts.placements import placed_price
-from margrave.facts.sensitivity import MOST_CORE_CELLS, TIME_LIMIT, induced_sensitivity, is_known
+from margrave.facts.sensitivity import GLANCE, MOST_CORE_CELLS, TIME_LIMIT, are_few, induced_sensitivity, is_known
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 
 _MOST_CYCLES = 20_000
 _MOST_PRICED = 1 << 19
 """Sets of changed attributes, times measurements, that are priced for the bound by replaced records."""
-_HALF, _GLANCE = 0.5, 0.1
-"""Parts of the time limit in which moves are listed: where nothing else is known, and where a bound is."""
+_HALF = 0.5
+"""The part of the time limit in which moves are listed where no bound is at hand."""
 _NEARLY = 1 - 1e-9
 """Moves whose price in floating point is at least this part of the highest are priced exactly."""
 
@@ -134,7 +134,7 @@ def _changed(domain: Domain, reduced: Reduced, asked: Sequence[Measurement]) -> 
 
 def _listing(core: Core, notion: Notion, records: int | None) -> float:
     """The part of the time that is given to listing moves: little where another bound is at hand."""
-    return _GLANCE if records is not None or is_known(core, notion) else _HALF
+    return GLANCE if are_few(records) or is_known(core, notion) else _HALF
 
 
 def _within(moves: Integers, records: int | None) -> Integers:
@@ -149,7 +149,7 @@ def _with_cells(
     facts: Facts, asked: Sequence[Measurement], notion: Notion, time_limit: float, records: int | None
 ) -> InducedCost:
     """Facts with single cells: every move at every place; where moves cannot be listed, one is at most S records."""
-    deadline = monotonic() + time_limit * (_HALF if records is None else _GLANCE)
+    deadline = monotonic() + time_limit * (GLANCE if are_few(records) else _HALF)
     placed = placed_price(facts, asked, _gaussian(asked), notion, MOST_CORE_CELLS, deadline)
     if placed is None:
         longest = induced_sensitivity(facts, notion=notion, time_limit=time_limit, records=records).value

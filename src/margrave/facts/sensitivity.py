@@ -23,8 +23,8 @@ from margrave.facts.moves.reductions import Core, reduce_axes, reduce_margins
 
 TIME_LIMIT = 30.0
 """Seconds."""
-_GLANCE = 0.1
-"""The part of that which is spent where the number of records is a bound at hand."""
+GLANCE, FEW_RECORDS = 0.1, 32
+"""The part of that which is spent where a bound is at hand, as the number of records is where it is this at most."""
 MOST_CORE_CELLS = 120
 _MOST_DIFFERENCES = 40
 _EASY_CELLS = 18
@@ -53,7 +53,7 @@ def induced_sensitivity(
         raise UsageError(f"unknown notion of neighbours {notion!r}: choose among {', '.join(NOTIONS)}")
     if records is not None and not facts.implies(()):
         raise UsageError("the number of records bounds the sensitivity only where it is a public fact")
-    found = _attempt(facts, notion, monotonic() + time_limit * (1.0 if records is None else _GLANCE))
+    found = _attempt(facts, notion, monotonic() + time_limit * (GLANCE if are_few(records) else 1.0))
     if records is not None and (found is None or found.value > 2 * records):
         return Sensitivity(2 * records, False, f"no more than the {records} records can change")
     if found is None:
@@ -127,6 +127,11 @@ def _solve(core: Core, notion: Notion, deadline: float) -> Sensitivity | None:
     if bound is not None:  # good enough not to spend all the time on a better one
         deadline = monotonic() + (deadline - monotonic()) / 3
     return _by_basis(core, notion, deadline) or bound
+
+
+def are_few(records: int | None) -> bool:
+    """Whether the number of records is a bound so low that little time is spent on a better one."""
+    return records is not None and records <= FEW_RECORDS
 
 
 def is_known(core: Core, notion: Notion) -> bool:

@@ -123,6 +123,11 @@ def collect(
         if allowed is not None:
             raise UsageError(f"{listed[0]} holds sums, and no tokens: give the issued ones when reports are collected")
         return read_kept(plan, Path(listed[0]))
+    sums = next((one for one in listed if is_kept(Path(one))), None)
+    if sums is not None:  # a file in a folder may be anybody's, and is only counted as malformed
+        raise UsageError(
+            f"{sums} holds sums, in which no token can be looked up: give it alone, or all reports in one collection"
+        )
     collector = Collector(plan, allowed)
     for number, source in enumerate(_files(listed)):
         with _opened(source) as handle:
