@@ -1,5 +1,6 @@
 """Reconstruction: from random counts, from margins with one sensitive attribute, from published tables."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -26,6 +27,7 @@ from margrave.study.attacks.reconstruction.counts import (
     reconstruction,
     told,
 )
+from margrave.study.attacks.reconstruction.last_record import last_record
 from margrave.study.attacks.reconstruction.margins import as_subject, published, reconstruction_margins
 from margrave.study.attacks.subjects import bundled, shuffled
 from margrave.study.attacks.terms import Terms
@@ -132,8 +134,26 @@ def test_in_nearly_every_block_three_attributes_in_a_table_are_enough():
 
 def test_and_no_more_than_chance_from_margraves(blocks):
     by_chance = float(blocks.measure.split("; ")[1].split(" %")[0]) / 100
-    assert all(row.margrave <= by_chance <= row.bound for row in blocks.rows)
+    assert all(row.margrave <= by_chance and row.bound is None for row in blocks.rows)
     assert blocks.rows[-1].wrong > 0.85
+
+
+def test_who_knows_all_others_tells_the_last_record_from_exact_tables_and_within_the_bound_from_margraves(blocks):
+    told = [[float(text.removesuffix(" %")) for text in row[1:]] for row in blocks.more[-1].rows]
+    for exact, wrong, margrave, chance, bound in told:
+        assert exact == 100 and chance <= wrong and margrave < chance + 10 and chance + 10 < bound < 95
+    assert told[-1][1] > told[-1][4] - 5, "noise that nobody adds up reaches what ε forbids"
+
+
+def test_at_a_large_epsilon_she_tells_more_and_never_more_than_the_bound():
+    whole, generator = bundled("rochdale").only(SMALL), Generator.seeded("large")
+    order = shuffled(generator, len(whole))
+    block, rest = whole.take(order[:100]), whole.take(order[100:])
+    likely = (rest.table().ravel() + 0.05) / (len(rest) + 0.05 * rest.table().size)
+    tables = tables_up_to(block.domain, 1)
+    small, large = (last_record(block, likely, tables, Fraction(one), 20, "large") for one in (1, 12))
+    assert small.chance - 0.01 <= small.margrave < small.bound < large.bound
+    assert small.margrave + 0.3 < large.margrave <= large.bound
 
 
 def test_an_overlap_counts_records_that_are_in_both():

@@ -8,7 +8,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -25,7 +25,8 @@ from margrave.noise import Generator
 from margrave.planning.asked import Sheet
 from margrave.planning.promise.advantage import advantage, guessed
 from margrave.study.attacks.draws import laplace
-from margrave.study.attacks.result import Attack, Row, percent, rows_panel
+from margrave.study.attacks.reconstruction.last_record import MOST_SUPPOSED, Told, last_record, mean_of
+from margrave.study.attacks.result import Attack, Panel, Row, percent, rows_panel
 from margrave.study.attacks.subjects import Subject, bundled, shuffled
 from margrave.study.attacks.terms import Terms
 
@@ -35,8 +36,11 @@ SMALL = ("wife_active", "husband_unemployed", "young_child", "asian", "other_wor
 """Five rare and telling attributes of Rochdale's eight."""
 COLUMNS = ("exact tables", "each table at ε, summed by nobody", "Margrave: ε for all")
 SECRET = "wife_active"
+ACROSS = "attributes in a table"
 _MOST_CELLS = 4096
 _SECONDS = 20.0
+_RELEASES = 50
+"""Draws of the noise from which the last record is told."""
 _LEAST = 0.05
 """The weight of a record that nobody else has, among those of the rest of the population."""
 
@@ -130,7 +134,7 @@ def reconstruction_tables(terms: Terms) -> Attack:
     generator = Generator.seeded(f"{terms.seed} blocks")
     blocks = [_block(whole, secret, terms, generator, run) for run in range(terms.times(3))]
     chance, by_chance, bound = (float(np.mean([one[at] for one in (b.fixed for b in blocks)])) for at in range(3))
-    most = min(1.0, by_chance + advantage(PureDP(terms.epsilon), 2))
+    most = by_chance + advantage(PureDP(terms.epsilon), 2)
     rows, sheet = [], []
     for at, ways in enumerate(_ways(whole.domain)):
         records, told = (
@@ -138,9 +142,10 @@ def reconstruction_tables(terms: Terms) -> Attack:
             for kind in ("records", "told")
         )
         alone = sum(block.unique[at] is True for block in blocks)
-        rows.append(Row.of(f"up to {ways}-way", records, most))
+        rows.append(Row.of(f"up to {ways}-way", records, most if most < 1 else None))
         sheet.append((f"up to {ways}-way", *(f"{100 * share:.0f} %" for share in told), f"{alone} of {len(blocks)}"))
     every = [float(ways) for ways in _ways(whole.domain)]
+    last = [mean_of([block.last[at] for block in blocks]) for at in range(len(every))] if blocks[0].last else []
     wider = () if terms.subject else (_wider(terms),)
     title = f"Whose '{secret}' is told, by who knows the rest; {percent(chance)} by chance, {percent(bound)} at most"
     return Attack(
@@ -150,9 +155,12 @@ def reconstruction_tables(terms: Terms) -> Attack:
         measure=f"share of the records of {BLOCK} people that are recovered; {percent(by_chance)} by chance",
         columns=COLUMNS,
         rows=tuple(rows),
-        paragraph=_paragraph(rows, sheet, by_chance),
-        panels=(rows_panel(rows, "attributes in a table", "records recovered", every, COLUMNS),),
-        more=(Sheet(title, ("tables", *COLUMNS, "only one solution"), tuple(sheet)), *wider),
+        paragraph=_paragraph(rows, sheet, by_chance, last),
+        panels=(
+            rows_panel(rows, ACROSS, "records recovered", every, COLUMNS),
+            *_last_panel(last, every),
+        ),
+        more=(Sheet(title, ("tables", *COLUMNS, "only one solution"), tuple(sheet)), *wider, *_last_sheet(last)),
         confidential=whole.confidential,
     )
 
@@ -189,12 +197,14 @@ def _likely(rest: Subject) -> Floats:
 class Block:
     """One block: by number of ways and column, secrets told and records recovered.
 
+    ``last``: how often the last record is told by who knows all others, by number of ways; nothing on large domains.
     ``fixed``: secrets told by chance, records recovered by chance, and the secrets that ε allows to be told.
     """
 
     told: list[list[float]]
     records: list[list[float]]
     unique: list[bool | None]
+    last: list[Told]
     fixed: tuple[float, float, float]
 
 
@@ -203,8 +213,11 @@ def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run:
     block, rest = whole.take(order[:BLOCK]), whole.take(order[BLOCK:])
     truth, axis = block.table(), block.domain.position(secret)
     likely = _likely(rest)
-    told, records, unique = [], [], []
+    told, records, unique, last = [], [], [], []
     for ways in _ways(block.domain):
+        if block.domain.cells() <= MOST_SUPPOSED:
+            tables, seed = tables_up_to(block.domain, ways), f"{terms.seed} block {run} {ways}"
+            last.append(last_record(block, likely, tables, terms.epsilon, _RELEASES, seed))
         exact, only = _exact(block, truth, likely, ways)
         guesses = [exact, _wrong(block, truth, ways, terms.epsilon, generator)]
         guesses.append(margrave_table(block, ways, terms.epsilon, f"{terms.seed} block {run} {ways}"))
@@ -217,7 +230,26 @@ def _block(whole: Subject, secret: str, terms: Terms, generator: Generator, run:
     limit = np.vectorize(lambda before: guessed(PureDP(terms.epsilon), 2, before))(best)
     people = truth.sum(axis=axis)
     chance = secrets_told(truth, likely, likely, axis)
-    return Block(told, records, unique, (chance, overlap(truth, expected), float((limit * people).sum() / len(block))))
+    fixed = (chance, overlap(truth, expected), float((limit * people).sum() / len(block)))
+    return Block(told, records, unique, last, fixed)
+
+
+def _last_sheet(last: Sequence[Told]) -> tuple[Sheet, ...]:
+    if not last:
+        return ()
+    title = f"One person's whole record, told by who knows the {BLOCK - 1} others"
+    rows = tuple(
+        (f"up to {ways}-way", *(percent(share, 1) for share in astuple(one))) for ways, one in enumerate(last, 1)
+    )
+    return (Sheet(title, ("tables", *COLUMNS, "by chance", "bound"), rows),)
+
+
+def _last_panel(last: Sequence[Told], every: Sequence[float]) -> tuple[Panel, ...]:
+    if not last:
+        return ()
+    rows = [Row(str(at), one.exact, one.wrong, one.margrave, one.bound) for at, one in enumerate(last)]
+    drawn = rows_panel(rows, ACROSS, "last record told", every, COLUMNS)
+    return (replace(drawn, title=f"By who knows the {BLOCK - 1} others"),)
 
 
 def _exact(block: Subject, truth: Integers, likely: Floats, ways: int) -> tuple[Floats, bool | None]:
@@ -239,11 +271,20 @@ def margrave_table(block: Subject, ways: int, epsilon: Fraction, seed: str) -> F
     return np.asarray(block.released(plan, seed).published(block.domain.names), dtype=np.float64)
 
 
-def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], by_chance: float) -> str:
+def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], by_chance: float, told: Sequence[Told]) -> str:
     last = rows[-1]
     return (
         f"The exact tables of {len(rows)} attributes leave one possible full table in {sheet[-1][-1]} blocks, and "
         f"{percent(last.exact)} of the records are recovered, names or not. Noise for ε in each table, with nobody "
         f"adding up, gives {percent(last.wrong)}. From Margrave's tables it is {percent(last.margrave)}; "
         f"{percent(by_chance)} come out by guessing from the rest of the population."
+        + (f" {_last_words(told[-1])}" if told else "")
+    )
+
+
+def _last_words(told: Told) -> str:
+    return (
+        f"Who knows the {BLOCK - 1} others tells the last record from exact tables in {percent(told.exact)} of cases, "
+        f"with noise that nobody adds up in {percent(told.wrong)}, from Margrave's in {percent(told.margrave)}: "
+        f"{percent(told.chance)} are right by chance, and {percent(told.bound)} is the most that ε allows."
     )
