@@ -14,6 +14,7 @@ from margrave.facts.sensitivity import induced_sensitivity
 from tests.facts.oracle import facts_of
 
 LONGEST = {
+    (3, 3, 3): {2: 1, 3: -4, 4: 3, 9: 2, 17: -2, 19: -3, 23: 1, 24: 2},
     (2, 2, 2, 3): {4: 1, 6: -4, 8: 3, 12: 2, 17: -3, 19: -1, 21: 2},
     (2, 2, 2, 4): {
         0: 1, 1: -1, 6: -1, 7: 1, 9: 1, 11: -1, 12: -1, 14: 1, 16: -2, 17: 1, 18: 1, 20: 1, 23: -1, 24: 2, 25: -1,
@@ -57,7 +58,7 @@ def test_cores_are_written_as_reductions_write_them(core):
 
 @pytest.mark.parametrize(
     ("sizes", "text", "value"),
-    [((2, 2, 2, 3), "a+b+c+d", 16), ((3, 2, 2, 2), "a+b+c+d", 16), ((2,) * 5, "abc+bde+acd", 20)],
+    [((3, 3, 3), "a+b+c", 18), ((2, 2, 2, 3), "a+b+c+d", 16), ((3, 2, 2, 2), "a+b+c+d", 16), ((2,) * 5, "abc+bde+acd", 20)],
 )
 def test_what_is_known_is_not_computed(sizes, text, value):
     found = induced_sensitivity(facts_of(sizes, text), time_limit=0.01)

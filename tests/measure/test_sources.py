@@ -210,7 +210,7 @@ def test_bad_paths(tmp_path):
     with pytest.raises(DataError, match="no file matches"):
         open_source("*.parquet", tmp_path)
     with pytest.raises(UsageError, match="unknown extension") as caught:
-        open_source(write(tmp_path / "d.xlsx", "x"))
+        open_source(write(tmp_path / "d.docx", "x"))
     assert all(word in str(caught.value) for word in (".csv,", ".parquet,", ".feather,", ".duckdb,", "(.gz"))
     with pytest.raises(UsageError, match="cannot be a URL of this kind"):
         open_source("mysql://host/db?table=t")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from margrave.facts.moves.reductions import Core
 
 KNOWN: dict[Core, tuple[int, int]] = {
+    Core((3, 3, 3), ((0,), (1,), (2,))): (18, 166_815),
     Core((2, 2, 2, 3), ((0,), (1,), (2,), (3,))): (16, 58_428),
     Core((2, 2, 2, 4), ((0, 1, 2), (0, 3), (1, 3))): (20, 28_440),
 }
