@@ -15,7 +15,7 @@ from margrave.budget.units import ZCDP, PureDP, amount
 from margrave.cli.app import app
 from margrave.errors import RefusedError
 from margrave.ledger import Ledger
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.statement import statement
 from margrave.planning.written import notion_of
 from margrave.publish.report.public_facts import fact_values
 from margrave.publish.verification.verify import verify

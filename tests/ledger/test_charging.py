@@ -12,8 +12,8 @@ from margrave.budget.units import ZCDP
 from margrave.errors import DataError, RefusedError, UsageError, VerificationError
 from margrave.ledger import verify
 from margrave.ledger.records import Pool, RequestRecord
-from margrave.ledger.statement import statement
-from margrave.ledger.words import sentence
+from margrave.ledger.statements.statement import statement
+from margrave.ledger.statements.words import sentence
 from margrave.planning.asked import request_of
 from margrave.planning.written import notion_of
 from margrave.publish.charging import published_in

@@ -5,7 +5,7 @@ import pytest
 from margrave.errors import RefusedError
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Grants
-from margrave.ledger.words import sentence
+from margrave.ledger.statements.words import sentence
 from tests.ledger.commands import run
 from tests.ledger.helpers import Clock, ask, eps, released, small
 from tests.ledger.test_older_rules import INSIDE

@@ -13,8 +13,8 @@ from margrave.cli import main
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import DataSetName, Notion, ledger, verify
 from margrave.ledger.records import Pool
-from margrave.ledger.statement import statement
-from margrave.ledger.words import sentence
+from margrave.ledger.statements.statement import statement
+from margrave.ledger.statements.words import sentence
 from margrave.planning.asked import request_of
 from margrave.planning.written import notion_of
 from margrave.publish.verification.verify import verify as verify_bundle

@@ -12,7 +12,7 @@ from margrave.ledger.journal import Entry
 from margrave.ledger.records import Grants, Pool, RequestRecord, Tip
 from margrave.ledger.rules.entries import apply
 from margrave.ledger.rules.limits import Filter, kept
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.statement import statement
 from margrave.ledger.view import View
 from tests.ledger.commands import run
 from tests.ledger.helpers import Clock, ask, eps, released, sha

@@ -8,12 +8,12 @@ import pytest
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger import Ledger, verify
-from margrave.ledger.allowance import allowances, purses_of
 from margrave.ledger.purses import escrow_cost, purse_name
-from margrave.ledger.shown import told_to
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.allowance import allowances, purses_of
+from margrave.ledger.statements.shown import told_to
+from margrave.ledger.statements.statement import statement
+from margrave.ledger.statements.words import sentence
 from margrave.ledger.values import DataSetName, Notion, Request
-from margrave.ledger.words import sentence
 
 NAME = DataSetName("clinic", "2024")
 

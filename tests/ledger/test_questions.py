@@ -9,8 +9,8 @@ from margrave.files.content import AnswerFile, pieces
 from margrave.ledger import Ledger, Notion, verify
 from margrave.ledger import ledger as ledgers
 from margrave.ledger.records import Grants, Pool, Question, RequestRecord
-from margrave.ledger.shown import told_to
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.shown import told_to
+from margrave.ledger.statements.statement import statement
 from tests.ledger.helpers import Clock, answer, ask, eps, granted
 
 PRICE = Fraction(1, 10)

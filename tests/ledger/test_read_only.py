@@ -11,7 +11,7 @@ import pytest
 from margrave.errors import LedgerError
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import Pool
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.statement import statement
 from margrave.ledger.stores import sqlite as sqlite_module
 from tests.ledger.helpers import ask, names, released, small
 from tests.ledger.server import Standby

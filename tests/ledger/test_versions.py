@@ -10,11 +10,11 @@ from margrave.files.content import pieces
 from margrave.ledger import Ledger, verify
 from margrave.ledger.records import END, Pool, RequestRecord
 from margrave.ledger.rules.entries import NEWEST
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.statement import statement
+from margrave.ledger.statements.words import sentence
 from margrave.ledger.stores import store
 from margrave.ledger.stores.opening import open_store
 from margrave.ledger.view import decode
-from margrave.ledger.words import sentence
 from tests.ledger.helpers import Clock, ask, eps, granted, small
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,7 +9,7 @@ import pytest
 from margrave.budget.units import PureDP
 from margrave.errors import FaultError, MargraveError, UsageError
 from margrave.ledger import Ledger
-from margrave.ledger.allowance import allowances
+from margrave.ledger.statements.allowance import allowances
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed

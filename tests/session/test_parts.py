@@ -10,7 +10,7 @@ import margrave as mg
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import FaultError, RefusedError, UsageError
 from margrave.ledger import Ledger, verify
-from margrave.ledger.allowance import allowances
+from margrave.ledger.statements.allowance import allowances
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.session.expressions import col as c

@@ -10,7 +10,7 @@ import pytest
 
 from margrave.errors import DataError, FaultError, MargraveError, RefusedError, UsageError
 from margrave.ledger import verify
-from margrave.ledger.allowance import allowances
+from margrave.ledger.statements.allowance import allowances
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.question import PricedQuestion

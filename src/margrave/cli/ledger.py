@@ -297,7 +297,7 @@ def _balance(limit: Any, spent: Any) -> dict[str, Any]:
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
     from margrave.budget.numbers import exact_number
-    from margrave.ledger.words import brief
+    from margrave.ledger.statements.words import brief
 
     amounts = {"": row["left"]} if "left_rho" not in row else {"ε = ": row["left"], "ρ = ": row["left_rho"]}
     left = {sign: float(exact_number(text)) for sign, text in amounts.items()}
@@ -308,8 +308,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 @app.command()
 def history(account: Only = None, ledger: Url = DEFAULT, as_json: AsJson = False) -> None:
     """Tell what happened, entry by entry, in words."""
-    from margrave.ledger.shown import told_to
-    from margrave.ledger.words import sentence
+    from margrave.ledger.statements.shown import told_to
+    from margrave.ledger.statements.words import sentence
 
     with _opened(ledger) as found:
         if account is None:
@@ -372,8 +372,8 @@ def export(
 ) -> None:
     """Write the public statement of all releases from a data set. It names no account."""
     from margrave.files.writing import write_file
-    from margrave.ledger.registry import registry_json
-    from margrave.ledger.statement import statement
+    from margrave.ledger.statements.registry import registry_json
+    from margrave.ledger.statements.statement import statement
 
     with _opened(ledger) as found:
         said = statement(found, name)

@@ -1,21 +1,19 @@
 """The ledger, a privacy bank: data sets with caps, accounts with grants, and an append-only journal of every charge.
 
-values    what a ledger is told: notions of privacy, data sets, requests
-journal   entries, each with the hash of the one before
-clock     the time of an entry
-limits    (ε, δ) limits for requests that depend on earlier answers
-totals    what charges cost together
-records   what follows from the journal
-lookup    what is found in the records by name
-questions what requests do since a question is paid for once
-earlier   what a request says, what was asked before, and what is kept for it
-charges   what reserving, committing and giving up a request do
-rules     what each entry does, and when it is refused
-store     where it is kept: `sqlite` or `postgres`
-opening   the store that a path or URL names
-ledger    the ledger itself
-check     everything recomputed from the journal
-words     the journal, and the public statement, for people
+values       what a ledger is told: notions of privacy, data sets, requests
+journal      entries, each with the hash of the one before
+amounts      budgets and limits in the journal
+records      what follows from the journal
+purses       what was set apart for the parts of a partition
+view         records as they stand at one moment
+rules/       what each entry does, and when it is refused
+stores/      where it is kept: SQLite or PostgreSQL
+replay       the journal read from its start
+writer       how entries are written
+earlier      what a request says, what was asked before, and what is kept for it
+ledger       the ledger itself
+check        everything recomputed from the journal
+statements/  what is said of it to people: allowances, the journal in words, the public statement
 """
 
 from margrave.ledger.check import Checked, verify

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from margrave.budget.units import Budget
-from margrave.ledger.allowance import Allowance
+from margrave.ledger.statements.allowance import Allowance
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.expectation import Expectation

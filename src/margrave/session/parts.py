@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from margrave.budget.units import Budget
 from margrave.errors import UsageError, suggest
-from margrave.ledger.allowance import Allowance
 from margrave.ledger.records import RequestRecord
+from margrave.ledger.statements.allowance import Allowance
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.parts import Partition, check_payable, parts_in

@@ -15,11 +15,11 @@ from typing import Any, Self
 from margrave import pipeline
 from margrave.budget.units import amount
 from margrave.errors import UsageError, suggest
-from margrave.ledger.allowance import Allowance, allowances, purses_of
 from margrave.ledger.journal import canonical
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.purses import Escrow
 from margrave.ledger.records import Opened
+from margrave.ledger.statements.allowance import Allowance, allowances, purses_of
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Aggregate

@@ -15,7 +15,7 @@ import pytest
 from margrave.budget.units import PureDP
 from margrave.errors import DataError, FaultError
 from margrave.ledger import Ledger, verify
-from margrave.ledger.allowance import allowances
+from margrave.ledger.statements.allowance import allowances
 from margrave.measure.questions.asking import FAULT, Answerer
 from margrave.measure.questions.worker import FAULTS
 from margrave.pipeline import ask

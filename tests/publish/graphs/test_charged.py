@@ -12,7 +12,7 @@ from margrave import pipeline
 from margrave.errors import DataError, RefusedError, VerificationError
 from margrave.ledger import Notion, verify
 from margrave.ledger.records import Pool
-from margrave.ledger.statement import statement
+from margrave.ledger.statements.statement import statement
 from margrave.planning.ways.registry import load_spec, spec_way
 from margrave.publish.charging import published_in
 from margrave.publish.verification.verify import verify as verify_bundle

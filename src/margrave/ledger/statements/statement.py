@@ -17,9 +17,9 @@ from margrave.ledger.records import DataSet, Keys, Members, Pool, RequestRecord,
 from margrave.ledger.replay import chain
 from margrave.ledger.rules.limits import kept
 from margrave.ledger.rules.lookup import need_asked, need_dataset, need_members, need_pool
+from margrave.ledger.statements.words import brief
 from margrave.ledger.values import Notion
 from margrave.ledger.view import View
-from margrave.ledger.words import brief
 
 _DELTA = Fraction(1, 10**9)
 

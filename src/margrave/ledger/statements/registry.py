@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from margrave.ledger.statement import Statement
+from margrave.ledger.statements.statement import Statement
 from margrave.version import __version__
 
 FORM = 1
