@@ -126,12 +126,20 @@ def functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield (node.end_lineno or node.lineno) - node.lineno + 1, node.name
 
 
+def imported(tree: ast.Module) -> set[int]:
+    """The lines of import statements, those of their lists of names included."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+
+
 def repeated(paths: Mapping[str, Path]) -> list[tuple[str, str]]:
     """Pairs of places that share six lines or more; imports, comments and lone punctuation do not count."""
     places: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, path in paths.items():
-        lines = [(number, line.strip()) for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)]
-        kept = [one for one in lines if len(one[1]) > 4 and not one[1].startswith(("#", "from ", "import "))]
+        text = path.read_text("utf-8")
+        hidden = imported(ast.parse(text))
+        lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
+        kept = [one for one in lines if len(one[1]) > 4 and one[0] not in hidden and not one[1].startswith("#")]
         for start in range(len(kept) - WINDOW + 1):
             window = kept[start : start + WINDOW]
             places[tuple(text for _, text in window)].append(f"{name}:{window[0][0]}")

@@ -14,7 +14,7 @@ import pytest
 import margrave as mg
 from margrave.errors import BundleError, UsageError
 from margrave.files import writing
-from margrave.publish.bundle.parts.parts import column, stem
+from margrave.publish.bundle.parts.names import column, stem
 from margrave.publish.verification.verify import verify
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,8 @@ from margrave.publish.bundle.account import Checksum
 from margrave.publish.bundle.bundle import load_bundle
 from margrave.publish.bundle.described import CSVW, PACKAGE
 from margrave.publish.bundle.parts.description import metadata
-from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
+from margrave.publish.bundle.parts.names import table_stems
+from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes
 from margrave.publish.release import Release
 from margrave.publish.report.page import report_pages
 from margrave.publish.verification.verify import verify

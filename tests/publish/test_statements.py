@@ -15,7 +15,8 @@ from margrave.publish.bundle.account import Checksum
 from margrave.publish.bundle.bundle import bundle_files
 from margrave.publish.bundle.parts import layout
 from margrave.publish.bundle.parts.description import metadata
-from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes, table_stems
+from margrave.publish.bundle.parts.names import table_stems
+from margrave.publish.bundle.parts.parts import csv_bytes, cube_rows, parquet_bytes
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify
 from tests.publish.conftest import SPECS

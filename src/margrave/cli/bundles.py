@@ -19,6 +19,7 @@ from margrave.cli.terminal import (
     say,
     warn_of_formulas,
 )
+from margrave.planning.defaults import LEVEL
 
 if TYPE_CHECKING:
     from margrave.publish.verification.found import Verified
@@ -32,7 +33,7 @@ def show(
     table: Annotated[
         str | None, typer.Argument(help="Attributes such as smoke,pressure; by default a list.", show_default=False)
     ] = None,
-    level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = 0.95,
+    level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = LEVEL,
     unbiased: Annotated[bool, typer.Option("--unbiased", help="Unbiased estimates, for statisticians.")] = False,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,

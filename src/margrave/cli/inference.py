@@ -9,6 +9,7 @@ import typer
 
 from margrave.cli.arguments import AsJson, BundlePath, parts
 from margrave.cli.terminal import heading, notice, print_frame, print_json, progress, say
+from margrave.planning.defaults import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def infer(
         list[str] | None,
         typer.Option(help="Only these attributes together, such as smoke,mental.", show_default=False),
     ] = None,
-    level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = 0.95,
+    level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = LEVEL,
     as_json: AsJson = False,
 ) -> None:
     """Fit a log-linear model to a release, with valid intervals. The noise is accounted for; costs no budget."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from margrave.budget.units import Budget
 from margrave.ledger.values import DataSetName, Notion, Request
@@ -72,6 +72,13 @@ class Asked(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """All of this for scripts."""
+
+
+class NothingExact:
+    """What is asked where every answer has noise and no fact is public."""
+
+    exact: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    disclosed: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
 
 def request_of(asked: Asked, dataset: DataSetName, account: str, request: str | None = None) -> Request:

@@ -15,6 +15,7 @@ from margrave.errors import BundleError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import write_file
 from margrave.planning.asked import Sheet
+from margrave.planning.defaults import LEVEL
 from margrave.progress import Progress
 from margrave.publish.bundle.account import Checksum, parsed, read_checksum, unsealed
 from margrave.publish.bundle.untrusted.reading import Files, manifest_content, opened
@@ -66,7 +67,7 @@ class Asking:
     """Which table of a bundle is meant: its names, and how it is wanted."""
 
     names: tuple[str, ...] = ()
-    level: float = 0.95
+    level: float = LEVEL
     unbiased: bool = False
 
 

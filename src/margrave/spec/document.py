@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TypeVar
 
 from margrave.errors import Problem, SpecError, suggest
 from margrave.files.extensions import is_data
 from margrave.files.untrusted import MOST_DOTS, MOST_SPEC
+from margrave.spec.reader import Node, TooManyError
 from margrave.spec.toml import line_of, locate
 
+Loaded = TypeVar("Loaded")
 _OTHER_FORMS = (".yaml", ".yml", ".json", ".ini", ".cfg", ".xml")
 """How the names of files end that hold what a spec holds, but not in its form."""
 _KEY = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
@@ -75,6 +78,33 @@ def _siblings(path: Path) -> list[str]:
         return sorted(other.name for other in path.parent.iterdir() if other.suffix == ".toml")
     except OSError:
         return []
+
+
+def load_document(
+    source: str | Path | Mapping[str, object], checked: Callable[[Mapping[str, object], Path | None, str, str], Loaded]
+) -> Loaded:
+    """What is made of a file, of TOML text (text with more than one line), or of a mapping.
+
+    ``checked`` is given the values, the folder from which relative paths start, the name for errors, and the text.
+    """
+    if isinstance(source, Mapping):
+        return checked(source, None, "spec", "")
+    if isinstance(source, str) and "\n" in source:
+        return checked(parse_text(source, "spec"), None, "spec", source)
+    path = Path(source)
+    text = spec_text(path)
+    return checked(parse_text(text, str(path)), path.parent, str(path), text)
+
+
+def read_document(root: Node, read: Callable[[Node], Loaded | None], source: str, text: str) -> Loaded:
+    """What is read of a document; all that is wrong with it is one error, with the lines of its text."""
+    try:
+        found = read(root)
+    except TooManyError:
+        found = None
+    if found is None or root.problems:
+        raise SpecError(with_lines(root.problems, text), source)
+    return found
 
 
 def parse_text(text: str, source: str) -> dict[str, object]:

@@ -12,6 +12,7 @@ from margrave.cli.arguments import AsJson
 from margrave.cli.ledger import DEFAULT, Url, Versioned
 from margrave.cli.terminal import print_json, progress, say
 from margrave.errors import UsageError
+from margrave.planning.defaults import LEVEL
 
 if TYPE_CHECKING:
     from margrave.publish.answers import AnswerTable
@@ -60,7 +61,7 @@ def ask(
     within: Annotated[
         float | None, typer.Option(help="Explain the least ε with which the answer is this near.", show_default=False)
     ] = None,
-    confidence: Annotated[float, typer.Option(help="With what probability.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="With what probability.")] = LEVEL,
     rows: ExpectedRows = None,
     out: ReleaseFolder = None,
     ledger: Url = DEFAULT,

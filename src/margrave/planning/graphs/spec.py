@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from margrave.budget.units import ZCDP, PureDP
-from margrave.errors import SpecError, UsageError
+from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_TEXT, MOST_WORDS
 from margrave.planning.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.planning.graphs.nodes import Given, Nodes, read_nodes
-from margrave.spec.document import located, parse_text, spec_text, with_lines
-from margrave.spec.reader import Node, TooManyError
+from margrave.spec.document import load_document, located, read_document
+from margrave.spec.reader import Node
 from margrave.spec.sections import read_budget
 from margrave.spec.texts import texts_problem
 
@@ -86,24 +86,11 @@ class GraphSpec:
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> GraphSpec:
         """A spec from a file, from TOML text (text with more than one line), or from a mapping."""
-        if isinstance(source, Mapping):
-            return _checked(source, None, "spec", "")
-        if isinstance(source, str) and "\n" in source:
-            return _checked(parse_text(source, "spec"), None, "spec", source)
-        path = Path(source)
-        text = spec_text(path)
-        return _checked(parse_text(text, str(path)), path.parent, str(path), text)
+        return load_document(source, _checked)
 
 
 def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> GraphSpec:
-    root = Node(document)
-    try:
-        found = _read(root, base)
-    except TooManyError:
-        found = None
-    if found is None or root.problems:
-        raise SpecError(with_lines(root.problems, text), source)
-    return found
+    return read_document(Node(document), lambda root: _read(root, base), source, text)
 
 
 def _read(root: Node, base: Path | None) -> GraphSpec | None:

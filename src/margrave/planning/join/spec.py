@@ -19,8 +19,8 @@ from margrave.planning.join.ids import IdPart
 from margrave.planning.join.owners import Helper, Owner
 from margrave.planning.join.reading import read_join
 from margrave.spec.codebook import Codebook
-from margrave.spec.document import parse_text, spec_text, with_lines
-from margrave.spec.reader import Node, TooManyError
+from margrave.spec.document import load_document, read_document, with_lines
+from margrave.spec.reader import Node
 from margrave.spec.spec import Spec
 
 MOST_CATEGORIES = 1 << 12
@@ -67,13 +67,7 @@ class JoinSpec:
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> JoinSpec:
         """A spec from a file, from TOML text (text with more than one line), or from a mapping."""
-        if isinstance(source, Mapping):
-            return _checked(source, "spec", "")
-        if isinstance(source, str) and "\n" in source:
-            return _checked(parse_text(source, "spec"), "spec", source)
-        path = Path(source)
-        text = spec_text(path)
-        return _checked(parse_text(text, str(path)), str(path), text)
+        return load_document(source, _checked)
 
     @property
     def way(self) -> str:
@@ -135,14 +129,9 @@ def parse_moment(text: str) -> datetime:
     return found.replace(tzinfo=UTC)
 
 
-def _checked(document: Mapping[str, object], source: str, text: str) -> JoinSpec:
+def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> JoinSpec:
     root = Node(document)
-    try:
-        found = read_join(root)
-    except TooManyError:
-        found = None
-    if found is None or root.problems:
-        raise SpecError(with_lines(root.problems, text), source)
+    found = read_document(root, read_join, source, text)
     try:
         return JoinSpec(**found)
     except UsageError as error:

@@ -16,7 +16,7 @@ from margrave.budget.numbers import exact_text
 from margrave.budget.units import Budget
 from margrave.errors import Problem, SpecError, UsageError
 from margrave.planning.defaults import DELTA
-from margrave.spec.document import parse_text, spec_text, with_lines
+from margrave.spec.document import load_document, with_lines
 from margrave.spec.reader import Node, TooManyError
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
@@ -91,13 +91,7 @@ class LocalSpec:
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> LocalSpec:
         """A spec from a file, from TOML text (text with more than one line), or from a mapping."""
-        if isinstance(source, Mapping):
-            return _checked(source, None, "spec", "")
-        if isinstance(source, str) and "\n" in source:
-            return _checked(parse_text(source, "spec"), None, "spec", source)
-        path = Path(source)
-        text = spec_text(path)
-        return _checked(parse_text(text, str(path)), path.parent, str(path), text)
+        return load_document(source, _checked)
 
     def public_dict(self) -> dict[str, Any]:
         """The spec as JSON-ready values; `load` reads it back."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from margrave.budget.numbers import exact_text
-from margrave.errors import SpecError, UsageError
+from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.questions.kinds import Days, Kind, Numbers, Values
 from margrave.planning.questions.language.public import PublicTable
@@ -22,8 +22,8 @@ from margrave.planning.questions.public import public_dict, read_public
 from margrave.spec.attributes import name_problem, read_attributes
 from margrave.spec.choices import NEIGHBOURS, Neighbours
 from margrave.spec.codebook import CodebookEntry, Range
-from margrave.spec.document import located, parse_text, spec_text, with_lines
-from margrave.spec.reader import Node, TooManyError
+from margrave.spec.document import load_document, located, read_document
+from margrave.spec.reader import Node
 from margrave.spec.write import entry_dict, json_ready
 
 SECTIONS = ("title", "unit", "neighbours", "tables", "public")
@@ -106,13 +106,7 @@ class DataSpec:
     @classmethod
     def load(cls, source: str | Path | Mapping[str, object]) -> DataSpec:
         """A declaration from a file, from TOML text (text with more than one line), or from a mapping."""
-        if isinstance(source, Mapping):
-            return _checked(source, None, "spec", "")
-        if isinstance(source, str) and "\n" in source:
-            return _checked(parse_text(source, "spec"), None, "spec", source)
-        path = Path(source)
-        text = spec_text(path)
-        return _checked(parse_text(text, str(path)), path.parent, str(path), text)
+        return load_document(source, _checked)
 
     @property
     def way(self) -> str:
@@ -161,14 +155,7 @@ def _column_dict(column: ColumnSpec) -> dict[str, object]:
 
 
 def _checked(document: Mapping[str, object], base: Path | None, source: str, text: str) -> DataSpec:
-    root = Node(document)
-    try:
-        found = _read(root, base)
-    except TooManyError:
-        found = None
-    if found is None or root.problems:
-        raise SpecError(with_lines(root.problems, text), source)
-    return found
+    return read_document(Node(document), lambda root: _read(root, base), source, text)
 
 
 def _read(root: Node, base: Path | None) -> DataSpec | None:

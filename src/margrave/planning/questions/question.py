@@ -11,7 +11,7 @@ from typing import Any
 from margrave.budget.units import Budget, amount, budget_from_dict
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
-from margrave.planning.asked import Sheet
+from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.form import check_form_size, read_as
@@ -27,7 +27,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class PricedQuestion:
+class PricedQuestion(NothingExact):
     """An aggregate of a data set, at a budget in ε or ρ. It is an `Asked`.
 
     ``purse``: where it is about a part, the purse of the part that pays. Such a question is priced for a unit that is
@@ -108,14 +108,6 @@ class PricedQuestion:
     @cached_property
     def events(self) -> tuple[Mapping[str, Any], ...]:
         return ({"margin": [self.title], "noise": self.mechanism.to_json()},)
-
-    @property
-    def exact(self) -> tuple[tuple[str, ...], ...]:
-        return ()
-
-    @property
-    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
-        return ()
 
     @cached_property
     def question(self) -> str:

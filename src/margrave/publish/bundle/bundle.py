@@ -29,13 +29,10 @@ from margrave.publish.bundle.origin import manifest_of, read_origin
 from margrave.publish.bundle.parts.description import metadata
 from margrave.publish.bundle.parts.large import large_parts
 from margrave.publish.bundle.parts.layout import Layout, is_large
+from margrave.publish.bundle.parts.names import CELLS, CUBE, MEASUREMENTS, exact_stems, table_stems
 from margrave.publish.bundle.parts.parts import (
-    CELLS,
-    CUBE,
-    MEASUREMENTS,
     csv_bytes,
     cube_rows,
-    exact_stems,
     parquet_bytes,
     parts,
     published_name,
@@ -43,7 +40,6 @@ from margrave.publish.bundle.parts.parts import (
     read_counts,
     read_measurements,
     read_published,
-    table_stems,
 )
 from margrave.publish.bundle.parts.shares import SHARES, has_shares, read_shares
 from margrave.publish.bundle.parts.stored import Read, stored_answers, stored_bars, stored_exact

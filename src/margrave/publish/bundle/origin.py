@@ -15,7 +15,8 @@ from margrave.errors import BundleError
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.manifest import Writing, manifest_json
-from margrave.publish.bundle.parts.parts import published_json, table_stems
+from margrave.publish.bundle.parts.names import table_stems
+from margrave.publish.bundle.parts.parts import published_json
 from margrave.publish.bundle.parts.shares import has_shares, totals
 from margrave.reconstruct.bars import Bars, Origin, replicates
 

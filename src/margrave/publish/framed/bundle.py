@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from margrave.files.content import Content
 from margrave.files.untrusted import MOST_BYTES
 from margrave.files.writing import File, archive_of, is_archive, write_file, write_files
@@ -34,6 +36,18 @@ Read = Callable[[str], bytes]
 """The content of a file of a bundle, once its checksum fits."""
 
 CheckBars = Callable[[Any, Frame, bool], Iterator[NotChecked]]
+
+
+def arrow_table(columns: Mapping[str, Any]) -> pa.Table:
+    """Columns as a table of a bundle: whole numbers, fractions, and all else as text."""
+    import pyarrow as pa
+
+    arrays = {}
+    for name, values in columns.items():
+        array = np.asarray(values)
+        kind = {"f": pa.float64(), "i": pa.int64()}.get(array.dtype.kind, pa.string())
+        arrays[name] = pa.array(array.tolist(), type=kind)
+    return pa.table(arrays)
 
 
 def no_bars(outcome: Any, frame: Frame, again: bool) -> Iterator[NotChecked]:

@@ -6,7 +6,8 @@ what another way asks and publishes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -87,6 +88,19 @@ def frame_json(
         "published": None if published is None else dict(published),
         "files": {name: {"bytes": one.length, "sha256": one.sha256} for name, one in made.files.items()},
     }
+
+
+@contextmanager
+def reading_manifest() -> Iterator[None]:
+    """Whatever ``release.json`` says that cannot be is an error about the bundle."""
+    try:
+        yield
+    except BundleError:
+        raise
+    except MargraveError as error:
+        raise BundleError(f"release.json contradicts itself: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        raise BundleError("release.json is incomplete or was changed: it cannot be read") from None
 
 
 def read_frame(content: bytes) -> Frame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave.crossing import MeasuredGraph
-from margrave.errors import BundleError, MargraveError, VerificationError
+from margrave.errors import BundleError, VerificationError
 from margrave.planning.graphs.plan import GraphPlan, check_size, sensitivity
 from margrave.planning.graphs.shape import blocks_of, pair_count, pairs_of
 from margrave.planning.graphs.written import spec_from_json, spec_json
@@ -16,8 +16,8 @@ from margrave.planning.written import noise_from_json
 from margrave.publish.bundle.account import of_kind
 from margrave.publish.bundle.forms import Forms
 from margrave.publish.bundle.untrusted.parquet import read_parquet
-from margrave.publish.framed.bundle import Framing, Read
-from margrave.publish.framed.frame import Frame
+from margrave.publish.framed.bundle import Framing, Read, arrow_table
+from margrave.publish.framed.frame import Frame, reading_manifest
 from margrave.publish.graphs.answers import GraphAnswers
 from margrave.publish.graphs.page import graph_page
 from margrave.reconstruct.graphs import NearestGraph
@@ -36,7 +36,7 @@ def parts(graph: GraphAnswers) -> Iterator[tuple[str, pa.Table]]:
     names = graph.plan.spec.nodes.names
     for known in graph.plan.spec.known:
         degrees = {"node": [names[node] for node in known.nodes], known.side: graph.measured.degrees[known.side]}
-        yield f"exact/{_dashed(known.side)}", _table(degrees)
+        yield f"exact/{_dashed(known.side)}", arrow_table(degrees)
     if graph.measured.pairs is not None:
         yield "pairs", _arrow(graph.pairs())
     if graph.nearest is not None:
@@ -48,18 +48,7 @@ def _dashed(side: str) -> str:
 
 
 def _arrow(frame: Any) -> pa.Table:
-    return _table({name: frame[name].to_numpy() for name in frame.columns})
-
-
-def _table(columns: Mapping[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
-    arrays = {}
-    for name, values in columns.items():
-        array = np.asarray(values)
-        kind = {"f": pa.float64(), "i": pa.int64()}.get(array.dtype.kind, pa.string())
-        arrays[name] = pa.array(array.tolist(), type=kind)
-    return pa.table(arrays)
+    return arrow_table({name: frame[name].to_numpy() for name in frame.columns})
 
 
 def published(graph: GraphAnswers) -> Mapping[str, Any] | None:
@@ -71,25 +60,19 @@ def published(graph: GraphAnswers) -> Mapping[str, Any] | None:
     return {"found": True, "edges": int(graph.nearest.edges.sum()), "nearest_proven": graph.nearest.proven}
 
 
+@reading_manifest()
 def rebuilt(frame: Frame, read: Read) -> GraphAnswers:
     """The graph in a bundle. Its plan is made of its spec and events, and costs what these give."""
-    try:
-        plan = _plan(frame.said)
-        nearest = None
-        pairs, blocks = None, _numbers(read, "blocks", len(blocks_of(plan.spec)[0]), "noisy")
-        if plan.pair_noise is not None:
-            pairs = _numbers(read, "pairs", pair_count(plan.spec), "noisy")
-            nearest = _nearest(plan, frame.said["published"], read)
-        degrees = {
-            one.side: _numbers(read, f"exact/{_dashed(one.side)}", len(one.nodes), one.side) for one in plan.spec.known
-        }
-        return GraphAnswers(plan, MeasuredGraph(blocks, pairs, degrees, frame.private), nearest, frame.ledger)
-    except BundleError:
-        raise
-    except MargraveError as error:
-        raise BundleError(f"release.json contradicts itself: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
-        raise BundleError("release.json is incomplete or was changed: it cannot be read") from None
+    plan = _plan(frame.said)
+    nearest = None
+    pairs, blocks = None, _numbers(read, "blocks", len(blocks_of(plan.spec)[0]), "noisy")
+    if plan.pair_noise is not None:
+        pairs = _numbers(read, "pairs", pair_count(plan.spec), "noisy")
+        nearest = _nearest(plan, frame.said["published"], read)
+    degrees = {
+        one.side: _numbers(read, f"exact/{_dashed(one.side)}", len(one.nodes), one.side) for one in plan.spec.known
+    }
+    return GraphAnswers(plan, MeasuredGraph(blocks, pairs, degrees, frame.private), nearest, frame.ledger)
 
 
 def _plan(said: Mapping[str, Any]) -> GraphPlan:

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Margin
 from margrave.algebra.table import Table
 from margrave.crossing import Collected
-from margrave.errors import BundleError, MargraveError, VerificationError
+from margrave.errors import BundleError, VerificationError
 from margrave.files.untrusted import MOST_RECORDS
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.local.plan import LocalPlan, plan_of
 from margrave.planning.local.spec import LocalSpec
 from margrave.publish.bundle.account import of_kind
 from margrave.publish.bundle.forms import Forms
-from margrave.publish.bundle.parts.parts import column, stem
+from margrave.publish.bundle.parts.names import column, stem
 from margrave.publish.bundle.untrusted.parquet import read_parquet
-from margrave.publish.framed.bundle import Framing, Read
-from margrave.publish.framed.frame import Frame
+from margrave.publish.framed.bundle import Framing, Read, arrow_table
+from margrave.publish.framed.frame import Frame, reading_manifest
 from margrave.publish.local.answers import LocalAnswers
 from margrave.publish.local.bars import check_bars
 from margrave.publish.local.page import local_page
@@ -47,11 +47,11 @@ def parts(out: LocalAnswers) -> Iterator[tuple[str, pa.Table]]:
     import pyarrow as pa
 
     questions = range(len(out.plan.questions))
-    yield "reports", _table({"question": list(questions), "reports": list(out.collected.counts)})
+    yield "reports", arrow_table({"question": list(questions), "reports": list(out.collected.counts)})
     sizes = [one.size for one in out.collected.tallies]
     values = np.concatenate([one.ravel() for one in out.collected.tallies])
     places = np.concatenate([np.arange(size) for size in sizes])
-    yield "tallies", _table({"question": np.repeat(np.array(questions), sizes), "place": places, "value": values})
+    yield "tallies", arrow_table({"question": np.repeat(np.array(questions), sizes), "place": places, "value": values})
     for margin, name in table_stems(out.plan).items():
         yield name, _table_part(out, margin)
     if out.publication is not None:
@@ -64,7 +64,7 @@ def _table_part(out: LocalAnswers, margin: Margin) -> pa.Table:
     frame = Table(out.domain, margin, np.zeros(out.domain.shape(margin))).to_pandas()
     values = {name: frame[name].astype(str).to_numpy(dtype=object) for name in margin}
     numbers = {column(name, margin): numbers for name, numbers in out.numbers(margin).items()}
-    return _table(values | numbers)
+    return arrow_table(values | numbers)
 
 
 def _cells(published: Published) -> pa.Table:
@@ -77,18 +77,7 @@ def _cells(published: Published) -> pa.Table:
     else:
         codes, counts = np.unique(published.held.records().astype(np.int64), axis=0, return_counts=True)
     coded = {name: codes[:, axis].astype(np.int64) for axis, name in enumerate(names)}
-    return _table(coded | {column("count", names): counts})
-
-
-def _table(columns: Mapping[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
-    arrays = {}
-    for name, values in columns.items():
-        array = np.asarray(values)
-        kind = {"f": pa.float64(), "i": pa.int64()}.get(array.dtype.kind, pa.string())
-        arrays[name] = pa.array(array.tolist(), type=kind)
-    return pa.table(arrays)
+    return arrow_table(coded | {column("count", names): counts})
 
 
 def published_json(out: LocalAnswers) -> dict[str, Any]:
@@ -104,26 +93,20 @@ def published_json(out: LocalAnswers) -> dict[str, Any]:
     return found | {"table": said}
 
 
+@reading_manifest()
 def rebuilt(frame: Frame, read: Read) -> LocalAnswers:
     """The collection in a bundle. Its plan is made of its spec and its events."""
-    try:
-        plan = plan_of(LocalSpec.load(frame.said["spec"]), [dict(one) for one in frame.said["events"]])
-        said = frame.said["published"]
-        collected = _collected(plan, said, read)
-        kept, bars = None, {}
-        if said["table"] is not None:
-            kept = _published(plan, said["table"], read)
-            for margin, name in table_stems(plan).items():
-                labels = [column(label, margin) for label in ("std_error", "half_width")]
-                found = read_parquet(read(f"{name}.parquet"), name, plan.spec.domain.cells(margin), labels)
-                bars[margin] = (_floats(found, labels[0]), _floats(found, labels[1]))
-        return LocalAnswers(plan, collected, kept, bars)
-    except BundleError:
-        raise
-    except MargraveError as error:
-        raise BundleError(f"release.json contradicts itself: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
-        raise BundleError("release.json is incomplete or was changed: it cannot be read") from None
+    plan = plan_of(LocalSpec.load(frame.said["spec"]), [dict(one) for one in frame.said["events"]])
+    said = frame.said["published"]
+    collected = _collected(plan, said, read)
+    kept, bars = None, {}
+    if said["table"] is not None:
+        kept = _published(plan, said["table"], read)
+        for margin, name in table_stems(plan).items():
+            labels = [column(label, margin) for label in ("std_error", "half_width")]
+            found = read_parquet(read(f"{name}.parquet"), name, plan.spec.domain.cells(margin), labels)
+            bars[margin] = (_floats(found, labels[0]), _floats(found, labels[1]))
+    return LocalAnswers(plan, collected, kept, bars)
 
 
 def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from margrave.publish.report.frame import FirstScreen, contents, framed
 from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.quality import Quality
 from margrave.publish.report.risk import risk_section
-from margrave.publish.report.values import Intervals, Titled
+from margrave.publish.report.values import Intervals, Titled, axes_of, table_title
 
 if TYPE_CHECKING:
     from margrave.publish.local.answers import LocalAnswers
@@ -38,12 +38,11 @@ def local_page(out: LocalAnswers, created: str | None, made_by: str) -> str:
 
 
 def _title(out: LocalAnswers, margin: Margin) -> str:
-    return " × ".join(axis.name for axis in _axes(out, margin)) or "Total"
+    return table_title(out.plan.spec.base.codebook, margin)
 
 
 def _axes(out: LocalAnswers, margin: Margin) -> tuple[Titled, ...]:
-    entries = [out.plan.spec.base.codebook[name] for name in margin]
-    return tuple(Titled(one.title or one.name, tuple(map(one.label, one.attribute.values))) for one in entries)
+    return axes_of(out.plan.spec.base.codebook, margin)
 
 
 def _numbers(out: LocalAnswers, margin: Margin) -> Intervals:

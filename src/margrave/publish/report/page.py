@@ -15,7 +15,7 @@ from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.described import schema_org
 from margrave.publish.bundle.parts.description import about, title_of
 from margrave.publish.bundle.parts.layout import Layout, is_large
-from margrave.publish.bundle.parts.parts import table_stems
+from margrave.publish.bundle.parts.names import table_stems
 from margrave.publish.bundle.words import REPORT, software
 from margrave.publish.report.budget import budget_section
 from margrave.publish.report.frame import FirstScreen, contents, framed

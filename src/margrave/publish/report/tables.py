@@ -19,7 +19,7 @@ from margrave.publish.numbers import rounded as decimals
 from margrave.publish.report.cross import Cross, bar_table, cross_table, small_multiples
 from margrave.publish.report.html import details, paragraph, table
 from margrave.publish.report.quality import Quality
-from margrave.publish.report.values import Intervals, Titled, percentage, span, written
+from margrave.publish.report.values import Intervals, Titled, axes_of, percentage, span, table_title, written
 from margrave.spec.codebook import Codebook
 
 if TYPE_CHECKING:
@@ -56,12 +56,11 @@ class Shown:
     @cached_property
     def axes(self) -> tuple[Titled, ...]:
         """Titles and labels, in the declared order."""
-        entries = [self.codebook[name] for name in self.margin]
-        return tuple(Titled(one.title or one.name, tuple(map(one.label, one.attribute.values))) for one in entries)
+        return axes_of(self.codebook, self.margin)
 
     @property
     def title(self) -> str:
-        return " × ".join(axis.name for axis in self.axes) or "Total"
+        return table_title(self.codebook, self.margin)
 
     @property
     def percent(self) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
+from margrave.spec.codebook import Codebook
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,17 @@ class Titled:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def axes_of(codebook: Codebook, margin: Margin) -> tuple[Titled, ...]:
+    """The attributes of a table in words."""
+    entries = [codebook[name] for name in margin]
+    return tuple(Titled(one.title or one.name, tuple(map(one.label, one.attribute.values))) for one in entries)
+
+
+def table_title(codebook: Codebook, margin: Margin) -> str:
+    """What a table is called: the titles of its attributes."""
+    return " × ".join(axis.name for axis in axes_of(codebook, margin)) or "Total"
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from margrave.publish.bundle.forms import FORMS
 from margrave.publish.bundle.manifest import Manifest, Writing
 from margrave.publish.bundle.origin import manifest_of
 from margrave.publish.bundle.parts.description import metadata
-from margrave.publish.bundle.parts.parts import table_stems
+from margrave.publish.bundle.parts.names import table_stems
 from margrave.publish.bundle.parts.shares import SHARES, shared, totals
 from margrave.publish.bundle.untrusted.reading import Files
 from margrave.publish.bundle.words import MANIFEST

@@ -32,22 +32,16 @@ from margrave.publish.bundle.parts.large import (
     values_part,
 )
 from margrave.publish.bundle.parts.layout import Layout
+from margrave.publish.bundle.parts.names import CELLS, CUBE, MEASUREMENTS, MICRODATA, column, exact_stems, table_stems
 from margrave.publish.bundle.parts.parts import (
-    CELLS,
-    CUBE,
-    MEASUREMENTS,
-    MICRODATA,
-    column,
     csv_pieces,
     cube_rows,
     derived_parts,
-    exact_stems,
     known_cells_part,
     microdata_pieces,
     published_name,
     published_part,
     read_microdata,
-    table_stems,
 )
 from margrave.publish.bundle.parts.shares import SHARES, has_shares
 from margrave.publish.bundle.untrusted.parquet import read_like

@@ -17,6 +17,7 @@ from margrave.publish.framed.bundle import framed_report
 from margrave.publish.framed.verify import verify_framed
 from margrave.publish.local.framing import FRAMING
 from margrave.publish.local.release import LocalRelease
+from margrave.publish.report.values import table_title
 from margrave.publish.verification.found import Verified
 from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
 
@@ -64,8 +65,7 @@ def table(out: LocalRelease, asking: Asking) -> ShownTable:
     codebook = out.plan.spec.base.codebook
     margin = out.domain.margin(asking.names)
     labels = {name: frame[name].map(codebook[name].label) for name in margin}
-    title = " × ".join(codebook[name].title or name for name in margin) or "Total"
-    return ShownTable(margin, frame, title, frame.assign(**labels))
+    return ShownTable(margin, frame, table_title(codebook, margin), frame.assign(**labels))
 
 
 register(

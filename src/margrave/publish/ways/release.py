@@ -28,6 +28,7 @@ from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
 from margrave.publish.report.page import report_html
+from margrave.publish.report.values import table_title
 from margrave.publish.verification.tables import verify_tables
 from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, Teller, register
 from margrave.reconstruct.published import INTERRUPTED
@@ -108,7 +109,7 @@ def table(release: Release, asking: Asking) -> ShownTable:
     frame = (release.noisy if asking.unbiased else release.table)(*asking.names, level=asking.level)
     entries = {entry.name: entry for entry in release.plan.spec.codebook.entries}
     margin = release.domain.margin(asking.names)
-    title = " × ".join(entries[name].title or name for name in margin) or "Total"
+    title = table_title(release.plan.spec.codebook, margin)
     named = {name: frame[name].map(entries[name].label) for name in frame.columns if name in entries}
     return ShownTable(margin, frame, title, frame.assign(**named))
 

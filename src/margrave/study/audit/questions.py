@@ -235,7 +235,7 @@ def _loss(question: PricedQuestion, near: list[Sums], far: list[Sums]) -> float:
         moved = np.abs(np.concatenate(near) - np.concatenate(far))
         return float(mechanism.noise.price(int(moved.sum()), int((moved**2).sum())))
     both = list(zip(near, far, strict=True))
-    if isinstance(question.budget, PureDP):
+    if not question.budget.gaussian[0]:
         # The nudge down is that of rounding: these chances are no fractions.
         return float(sum(np.abs(np.log(p) - np.log(q)).max() for p, q in both)) * (1 - 1e-12)
     return max(

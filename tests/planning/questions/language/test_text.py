@@ -162,3 +162,10 @@ def test_every_node_is_checked_at_birth():
 def test_a_node_is_a_value():
     assert isinstance(e.Numeral("1/3"), LanguageNode) and e.Numeral("1/3") == e.Numeral(Fraction(1, 3))
     assert hash(a.Count(r.Rows("people"))) == hash(a.Count(r.Rows("people")))
+
+
+def test_two_nodes_of_one_kind_are_refused_when_they_are_declared():
+    with pytest.raises(TypeError, match="Count and Again are both of the kind 'count'"):
+
+        class Again(a.Aggregate, kind="count"):
+            pass

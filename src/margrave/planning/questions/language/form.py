@@ -34,6 +34,8 @@ class LanguageNode:
     def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
         if kind:
+            if kind in _KINDS:
+                raise TypeError(f"{_KINDS[kind].__name__} and {cls.__name__} are both of the kind {kind!r}")
             cls.kind = kind
             _KINDS[kind] = cls
 

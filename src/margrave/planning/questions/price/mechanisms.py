@@ -20,6 +20,7 @@ from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate
+from margrave.planning.defaults import LEVEL
 from margrave.planning.questions.language.aggregates import Aggregate, Choose, Cumulative, Quantiles
 from margrave.planning.questions.price.price import Neighbours, UnitMove, added_rows
 from margrave.planning.questions.price.trees import variances_at
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 FEW_QUANTILES = 4
 """Up to so many quantiles are selected one by one; more come from one tree of counts."""
 _ROOT_BITS = 40
-_LEVEL = 0.95
-"""The probability with which the ends of an interval that was spent on hold the quantile."""
 _SPOTS = 257
 
 Price = PureDP | ZCDP
@@ -138,7 +137,7 @@ def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours
     if isinstance(aggregate, Quantiles) and aggregate.interval is not None:
         raise UsageError(f"more than {FEW_QUANTILES} quantiles have intervals already: leave 'interval' out")
     if isinstance(aggregate, Quantiles | Cumulative):
-        branching, levels = tree_shape(sought.grid_size, isinstance(budget, PureDP), isinstance(aggregate, Quantiles))
+        branching, levels = tree_shape(sought.grid_size, not budget.gaussian[0], isinstance(aggregate, Quantiles))
         move = sought.move.times(levels)
         return Tree(noise_for(move, budget), move, branching, levels)
     return Noisy(noise_for(sought.move, budget), sought.move)
@@ -146,10 +145,9 @@ def mechanism_of(aggregate: Aggregate, sought: Sought, budget: Price, neighbours
 
 def noise_for(move: UnitMove, budget: Price) -> AnswerNoise:
     """The least noise that hides a move at no more than the budget."""
+    kind = DiscreteGaussian if budget.gaussian[0] else DiscreteLaplace
     try:
-        if isinstance(budget, ZCDP):
-            return DiscreteGaussian.at_least(move.l2_squared / (2 * budget.rho))
-        return DiscreteLaplace.at_least(move.l1 / budget.epsilon)
+        return kind.at_least(kind.parameter_for(budget.amount, move.l1, move.l2_squared))
     except RefusedError:
         raise RefusedError(
             "this budget needs noise too large or too small to be drawn exactly: change the budget, or ask about a "
@@ -182,7 +180,7 @@ def _quantiles(
     """Loss |(q − p) · below − p · above| for the share p/q: a row changes it by at most max(p, q − p), and so it does
     the losses of the ends of an interval (`end_losses`), on which a share of the budget may be spent.
     """
-    pure, parts = isinstance(budget, PureDP), [(share, larger_of(share)) for share in shares]
+    pure, parts = not budget.gaussian[0], [(share, larger_of(share)) for share in shares]
     value = 1 - (spent or Fraction(0))
     several = [_rate(share, value / len(shares), sought, budget, neighbours) for share in shares]
     rates = [row / (2 * larger * share.denominator) for (row, _), (share, larger) in zip(several, parts, strict=True)]
@@ -191,7 +189,7 @@ def _quantiles(
         return Selected(tuple(rates), amount, flips=pure)
     of_ends = [_rate(share, spent / (2 * len(shares)), sought, budget, neighbours) for share in shares]
     found = [row / (2 * larger * share.denominator) for (row, _), (share, larger) in zip(of_ends, parts, strict=True)]
-    nats = log(sought.grid_size) + log(2 / (1 - _LEVEL))
+    nats = log(sought.grid_size) + log(2 / (1 - LEVEL))
     ends = tuple((rate, ceil(nats / float(rate))) for rate in found)
     amount += sum((2 * cost for _, cost in of_ends), start=Fraction(0))
     return Selected(tuple(rates), amount, pure, ends)
@@ -212,11 +210,7 @@ def _rate(
     added = added_rows(sought.bounds)
     single = sought.bounds.cells == 1
     factor = Fraction(1) if neighbours == "add-remove" else 1 / larger_of(share) if single else Fraction(2)
-    if isinstance(budget, ZCDP):
-        row = _root(8 * budget.rho * part / (added.l2_squared * factor**2))
-        return row, row**2 * added.l2_squared * factor**2 / 8
-    row = _short(budget.epsilon * part / (added.l1 * factor))
-    return row, row * added.l1 * factor
+    return _selection(budget, part, added.l1 * factor, added.l2_squared * factor**2)
 
 
 def _chosen(sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
@@ -225,11 +219,17 @@ def _chosen(sought: Sought, budget: Price, neighbours: Neighbours) -> Selected:
     the rate, the exponential mechanism the square of it over 8 in ρ.
     """
     reach = sought.bounds.rows * (1 if neighbours == "add-remove" else 2)
-    if isinstance(budget, ZCDP):
-        rate = _root(8 * budget.rho / reach**2)
-        return Selected((rate,), rate**2 * reach**2 / 8)
-    rate = _short(budget.epsilon / reach)
-    return Selected((rate,), rate * reach, flips=True)
+    rate, cost = _selection(budget, Fraction(1), Fraction(reach), Fraction(reach**2))
+    return Selected((rate,), cost, flips=not budget.gaussian[0])
+
+
+def _selection(budget: Price, part: Fraction, l1: Fraction, l2_squared: Fraction) -> tuple[Fraction, Fraction]:
+    """The rate of selections whose losses move by so much, for a part of the budget, and what that costs."""
+    if budget.gaussian[0]:
+        rate = _root(8 * budget.amount * part / l2_squared)
+        return rate, rate**2 * l2_squared / 8
+    rate = _short(budget.amount * part / l1)
+    return rate, rate * l1
 
 
 def _root(square: Fraction) -> Fraction:

@@ -12,7 +12,7 @@ from typing import Any
 from margrave.budget.units import Budget
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
-from margrave.planning.asked import Sheet
+from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.form import read_as
@@ -27,7 +27,7 @@ MOST_QUESTIONS = 1_000
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(NothingExact):
     """Different questions about one data set, in one unit of privacy. It is an `Asked`.
 
     ``questions`` are measured; ``wanted`` is all that is answered, left out where that is the same.
@@ -87,14 +87,6 @@ class Batch:
     @property
     def events(self) -> tuple[Mapping[str, Any], ...]:
         return tuple(event for one in self.questions for event in one.events)
-
-    @property
-    def exact(self) -> tuple[tuple[str, ...], ...]:
-        return ()
-
-    @property
-    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
-        return ()
 
     @cached_property
     def question(self) -> str:

@@ -16,7 +16,7 @@ from margrave.budget.units import ZCDP, Budget, PureDP, budget_from_dict
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.purses import MOST_PURSES, escrow_cost, purse_name
 from margrave.ledger.values import Notion
-from margrave.planning.asked import Sheet
+from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.expressions import Numeral, Value
 from margrave.planning.questions.language.form import check_form_size, read_as
@@ -32,7 +32,7 @@ from margrave.planning.written import digest_of
 
 
 @dataclass(frozen=True)
-class PricedPartition:
+class PricedPartition(NothingExact):
     """A partition of a data set's rows, with a purse in ε or ρ for each part, of one account. It is an `Asked`."""
 
     data: DataSpec
@@ -112,14 +112,6 @@ class PricedPartition:
     @property
     def events(self) -> tuple[Mapping[str, Any], ...]:
         return ({"measured": self.title, "noise": {"kind": "purses", "parts_of_a_unit": str(self.parts)}},)
-
-    @property
-    def exact(self) -> tuple[tuple[str, ...], ...]:
-        return ()
-
-    @property
-    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
-        return ()
 
     @cached_property
     def question(self) -> str:

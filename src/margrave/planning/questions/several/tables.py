@@ -17,7 +17,7 @@ from margrave.algebra.encoding import ENCODINGS
 from margrave.budget.units import Budget, amount
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import Notion
-from margrave.planning.asked import Sheet
+from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.plan import Plan, protection_of
@@ -47,7 +47,7 @@ _PLAN_STEPS = 4_000
 
 
 @dataclass(frozen=True)
-class TablesQuestion:
+class TablesQuestion(NothingExact):
     """Tables of a data set at a budget, with their plan. It is an `Asked`."""
 
     data: DataSpec
@@ -120,14 +120,6 @@ class TablesQuestion:
     @property
     def events(self) -> tuple[Mapping[str, Any], ...]:
         return self.plan.events
-
-    @property
-    def exact(self) -> tuple[tuple[str, ...], ...]:
-        return ()
-
-    @property
-    def disclosed(self) -> tuple[Mapping[str, Any], ...]:
-        return ()
 
     @cached_property
     def question(self) -> str:

@@ -21,7 +21,7 @@ from margrave.publish.bundle.described import (
     data_package,
 )
 from margrave.publish.bundle.parts.layout import is_large
-from margrave.publish.bundle.parts.parts import (
+from margrave.publish.bundle.parts.names import (
     CELLS,
     CUBE,
     FITTED,

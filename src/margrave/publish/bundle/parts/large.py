@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.parts.layout import Layout, Parts, sizes_of
-from margrave.publish.bundle.parts.parts import CELLS, known_cells_part, parquet_bytes, published_part
+from margrave.publish.bundle.parts.names import CELLS
+from margrave.publish.bundle.parts.parts import known_cells_part, parquet_bytes, published_part
 from margrave.publish.numbers import rounded
 from margrave.reconstruct.published import publishable
 

@@ -5,9 +5,7 @@ Each part is one Arrow table. Its Parquet file is what programs read; its CSV fi
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +14,21 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.algebra.query import Query
-from margrave.algebra.words import name_of
 from margrave.errors import BundleError, MargraveError
 from margrave.files.untrusted import MOST_HELD
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.publishing import used_domain
 from margrave.planning.publication.raises import RAISED
+from margrave.publish.bundle.parts.names import (
+    CELLS,
+    FITTED,
+    MEASUREMENTS,
+    MICRODATA,
+    NUMBERS,
+    column,
+    exact_stems,
+    table_stems,
+)
 from margrave.publish.bundle.parts.shares import SHARES, has_shares, shares_part
 from margrave.publish.bundle.untrusted.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
@@ -39,38 +46,8 @@ if TYPE_CHECKING:
 ANY = "*"
 """The value of an attribute that a cell does not depend on."""
 
-MEASUREMENTS = "measurements"
-MICRODATA = "microdata"
-FITTED = "fitted"
-CELLS = "exact/cells"
-CUBE = "cube.csv"
 _TOGETHER = 1 << 14
 """Rows that are turned into text at a time: texts take far more memory than the numbers and the file."""
-NUMBERS = ("count", "std_error", "low", "high", "unbiased", "variance")
-
-
-def column(name: str, attributes: Collection[str]) -> str:
-    """The name of a column beside those of attributes: as it is, or with underscores where an attribute has it."""
-    while name in attributes:
-        name += "_"
-    return name
-
-
-def stem(folder: str, index: int, margin: Margin) -> str:
-    """The name of a table's files without the ending: a number, and as much of its attributes as file names allow."""
-    plain = unicodedata.normalize("NFKD", name_of(margin)).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
-    return f"{folder}/{index + 1:03}-{slug}".rstrip("-")
-
-
-def table_stems(plan: Plan) -> dict[Margin, str]:
-    """The files of each wanted table."""
-    return {margin: stem("tables", index, margin) for index, margin in enumerate(plan.spec.margins)}
-
-
-def exact_stems(plan: Plan) -> dict[Margin, str]:
-    """The files of each table that is published without noise."""
-    return {margin: stem("exact", index, margin) for index, margin in enumerate(plan.exact)}
 
 
 def parts(release: Released) -> Iterator[tuple[str, pa.Table]]:
