@@ -58,7 +58,12 @@ def test_cores_are_written_as_reductions_write_them(core):
 
 @pytest.mark.parametrize(
     ("sizes", "text", "value"),
-    [((3, 3, 3), "a+b+c", 18), ((2, 2, 2, 3), "a+b+c+d", 16), ((3, 2, 2, 2), "a+b+c+d", 16), ((2,) * 5, "abc+bde+acd", 20)],
+    [
+        ((3, 3, 3), "a+b+c", 18),
+        ((2, 2, 2, 3), "a+b+c+d", 16),
+        ((3, 2, 2, 2), "a+b+c+d", 16),
+        ((2,) * 5, "abc+bde+acd", 20),
+    ],
 )
 def test_what_is_known_is_not_computed(sizes, text, value):
     found = induced_sensitivity(facts_of(sizes, text), time_limit=0.01)
