@@ -5,6 +5,7 @@ import json
 import logging
 import zipfile
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -155,12 +156,16 @@ def test_the_folder_around_must_exist(releases, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["", ".zip"])
-def test_a_full_disk_leaves_nothing(releases, tmp_path, monkeypatch, ending):
+@pytest.mark.parametrize(("room", "error"), [(0, UsageError), (1, BundleError)], ids=["at once", "later"])
+def test_a_full_disk_leaves_nothing(releases, tmp_path, monkeypatch, ending, room, error):
+    files = count()
+
     def full(handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        if next(files) >= room:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(writing.os, "fsync", full)
-    with pytest.raises(BundleError, match="No space left on device"):
+    with pytest.raises(error, match="No space left on device"):
         releases["laplace"].save(tmp_path / f"out{ending}")
     assert listing(tmp_path) == []
 
