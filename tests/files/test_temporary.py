@@ -84,6 +84,15 @@ def test_a_signal_at_any_moment_leaves_no_folder_behind(number):
     assert found["left"] == []
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts are heard, also where the tests run in the background of a shell that ignores them there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_signal_during_a_removal_is_heeded_after_it(tmp_path, monkeypatch):
     remove = shutil.rmtree
 
