@@ -148,11 +148,13 @@ def test_structural_zeros_contradict_counts_there():
 
 def test_facts_that_only_contradict_together_are_refused_before_any_data():
     public = (
-        '{ of = ["a", "b"], counts = [1, 0, 0, 1] }, { of = ["b", "c"], counts = [1, 0, 0, 0, 0, 1] }, '
-        '{ of = ["a", "c"], counts = [0, 0, 1, 1, 0, 0] }'
+        '{{ of = ["a", "b"], counts = [{n}, 0, 0, {n}] }}, {{ of = ["b", "c"], counts = [{n}, 0, 0, 0, 0, {n}] }}, '
+        '{{ of = ["a", "c"], counts = [0, 0, {n}, {n}, 0, 0] }}'
     )
     with pytest.raises(RefusedError, match="no table of counts has them all"):
-        mg.plan(spec(public))
+        mg.plan(spec(public.format(n=9)))
+    with pytest.raises(RefusedError, match="unless they contradict each other"):  # two records take no step at all
+        mg.plan(spec(public.format(n=1)))
 
 
 def test_specs_made_in_python_are_checked_too():

@@ -121,7 +121,10 @@ class Plan:
             return cost(self.domain, self.measurements, self.protection)
         price = induced_price(self.facts, self.measurements, self.spec.induced, given_total(self.spec)).value
         if not price:
-            raise RefusedError("the public facts already tell all that is asked: this needs no private release")
+            unless = "" if given_total(self.spec) is None else ", unless they contradict each other"
+            raise RefusedError(
+                f"the public facts already tell all that is asked{unless}: this needs no private release"
+            )
         return cost_of_unit(self.measurements, price)
 
     @property
