@@ -7,6 +7,7 @@ SOURCE = TESTS.parent / "src" / "margrave"
 ACROSS = {"privacy"}
 """What concerns privacy as a whole, and so all rooms."""
 NO_TESTS = {"facts/moves", "ledger/rules", "ledger/statements", "ledger/stores", "measure/engines", "measure/sources"}
+NO_TESTS |= {"measure/sources/databases", "measure/sources/files"}
 NO_TESTS |= {"planning/search", "publish/bundle", "publish/report", "publish/verification", "study/yang2012"}
 NO_TESTS |= {"publish/framed", "publish/ways", "publish/bundle/parts", "publish/bundle/untrusted"}
 """Rooms within a room whose tests stand with those of the room."""

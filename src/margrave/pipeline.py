@@ -27,8 +27,8 @@ from margrave.measure.profile import profile
 from margrave.measure.questions.asking import Answerer
 from margrave.measure.questions.opening import open_data as write_store
 from margrave.measure.questions.rehearsal import Rehearsal
+from margrave.measure.sources.files.sniffed import dialect_of
 from margrave.measure.sources.paths import check_readable
-from margrave.measure.sources.sniffed import dialect_of
 from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of

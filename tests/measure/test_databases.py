@@ -16,7 +16,7 @@ import pytest
 
 from margrave.errors import DataError, UsageError
 from margrave.measure.engines.count import count_margins
-from margrave.measure.sources import duckdb_files
+from margrave.measure.sources.databases import duckdb_files
 from margrave.measure.sources.sources import open_source
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 

@@ -9,7 +9,7 @@ import pytest
 import margrave as mg
 from margrave import pipeline
 from margrave.errors import DataError, DataWarning, SpecError, UsageError
-from margrave.measure.sources.commas import exchanged
+from margrave.measure.sources.files.commas import exchanged
 from margrave.spec.dialect import Dialect
 from margrave.spec.spec import Spec
 

@@ -10,7 +10,7 @@ import pytest
 
 from margrave.errors import DataError, UsageError
 from margrave.measure.profile import profile
-from margrave.measure.sources.sniffed import dialect_of, sniffed
+from margrave.measure.sources.files.sniffed import dialect_of, sniffed
 from margrave.measure.sources.sources import open_source
 
 
@@ -73,7 +73,7 @@ def test_damaged_and_empty_files_say_so_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("ending", ["sav", "zsav", "dta", "xpt"])
 def test_survey_files_are_read_in_parts(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("margrave.measure.sources.survey_files._CHUNK", 7)
+    monkeypatch.setattr("margrave.measure.sources.files.survey_files._CHUNK", 7)
     path = str(tmp_path / f"s.{ending}")
     frame = pd.DataFrame({"a": [float(n) for n in range(21)], "b": [n / 2 for n in range(21)], "c": ["x", "", "y"] * 7})
     frame.loc[3, "a"] = float("nan")

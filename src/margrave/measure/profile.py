@@ -19,7 +19,7 @@ from margrave.measure import parse
 from margrave.measure.looks import Look, Looks
 from margrave.measure.repeated import count_repeats
 from margrave.measure.sources.columns import encode, kind_of, plain
-from margrave.measure.sources.commas import exchanged
+from margrave.measure.sources.files.commas import exchanged
 from margrave.measure.sources.registry import ColumnLabels, Labelled, Source, check_columns
 from margrave.progress import Progress
 from margrave.spec.dialect import USUAL, Dialect

@@ -16,7 +16,7 @@ from margrave.crossing import Answer, ExactTables, Measured
 from margrave.errors import DataError, RefusedError
 from margrave.facts.declared import is_given
 from margrave.measure.engines.count import count_margins, count_tables
-from margrave.measure.sources.commas import as_written, number_columns
+from margrave.measure.sources.files.commas import as_written, number_columns
 from margrave.measure.sources.sources import Source, open_source
 from margrave.measure.swallowed import warn_of_swallowed
 from margrave.noise import Generator, sample_many

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from margrave.errors import UsageError
-from margrave.measure.sources import arrow_files as arrow_files
-from margrave.measure.sources import delimited as delimited
-from margrave.measure.sources import duckdb_files as duckdb_files
 from margrave.measure.sources import frames as frames
-from margrave.measure.sources import parquet as parquet
 from margrave.measure.sources import paths as paths
-from margrave.measure.sources import postgresql as postgresql
-from margrave.measure.sources import spreadsheets as spreadsheets
 from margrave.measure.sources import streams as streams
-from margrave.measure.sources import survey_files as survey_files
+from margrave.measure.sources.databases import duckdb_files as duckdb_files
+from margrave.measure.sources.databases import postgresql as postgresql
+from margrave.measure.sources.files import arrow_files as arrow_files
+from margrave.measure.sources.files import delimited as delimited
+from margrave.measure.sources.files import parquet as parquet
+from margrave.measure.sources.files import spreadsheets as spreadsheets
+from margrave.measure.sources.files import survey_files as survey_files
 from margrave.measure.sources.registry import Source as Source
 from margrave.measure.sources.registry import check_columns as check_columns
 from margrave.measure.sources.registry import no_dialect, source_kinds

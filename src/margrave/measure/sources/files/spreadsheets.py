@@ -15,7 +15,7 @@ from margrave.errors import DataError, UsageError, suggest
 from margrave.files.extensions import SPREADSHEETS
 from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import ROWS
-from margrave.measure.sources.databases import missing
+from margrave.measure.sources.databases.common import missing
 from margrave.measure.sources.paths import check_readable
 from margrave.measure.sources.registry import SourceKind, is_url, register
 

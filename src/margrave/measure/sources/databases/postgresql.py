@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from margrave.measure.sources.databases import Database, missing, opened, quietly, table_of
+from margrave.measure.sources.databases.common import Database, missing, opened, quietly, table_of
 from margrave.measure.sources.registry import SourceKind, register
 
 SCHEMES = ("postgresql://", "postgres://")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from margrave.files.extensions import SURVEYS
 from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import ROWS
-from margrave.measure.sources.databases import missing
+from margrave.measure.sources.databases.common import missing
 from margrave.measure.sources.registry import ColumnLabels, FileKind, register
 
 _READERS = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from margrave.errors import DataError, UsageError
 from margrave.files.extensions import DUCKDB
-from margrave.measure.sources.databases import Database, missing, opened, quietly, table_of
+from margrave.measure.sources.databases.common import Database, missing, opened, quietly, table_of
 from margrave.measure.sources.registry import SourceKind, is_url, register
 
 _PLAIN_DUCKDB = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from margrave.errors import DataError
 from margrave.measure.failures import guarded
-from margrave.measure.sources.delimited import DELIMITERS, default_delimiter, head_of, opened
+from margrave.measure.sources.files.delimited import DELIMITERS, default_delimiter, head_of, opened
 from margrave.measure.sources.registry import kind_of_file
 from margrave.spec.dialect import USUAL, Dialect
 
