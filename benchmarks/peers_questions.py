@@ -27,7 +27,7 @@ from margrave.noise import Generator
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
-from margrave.publish.answers import AnswerTable
+from margrave.publish.questions.answers import AnswerTable
 
 ROWS, HIGH, EPSILON = 10_000, 200_000, 0.1
 SPEC = f"[tables.people]\n[tables.people.columns]\nincome = {{ number = [0, {HIGH}], step = 100 }}\n"

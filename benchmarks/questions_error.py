@@ -23,8 +23,8 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.trees import tree_counts
 from margrave.planning.questions.question import PricedQuestion
-from margrave.publish.answers import AnswerTable
-from margrave.publish.best_counts import best_counts
+from margrave.publish.questions.answers import AnswerTable
+from margrave.publish.questions.best_counts import best_counts
 
 SPEC = DataSpec.load(
     """

@@ -47,12 +47,12 @@ from margrave.planning.questions.several.partition import PricedPartition
 from margrave.planning.questions.several.tables import TablesQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
-from margrave.publish.answers import AnswerPack, AnswerTable, BatchPack, PartitionPack
-from margrave.publish.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.drafts.codebooks import read_codebook
 from margrave.publish.drafts.draft import Draft, draft_of
+from margrave.publish.questions.answers import AnswerPack, AnswerTable, BatchPack, PartitionPack
+from margrave.publish.questions.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.planned import plan as plan
 from margrave.reconstruct.published import publishable

@@ -13,7 +13,7 @@ from margrave.session.builders import budget_of
 from margrave.session.explanation import BatchExplanation
 
 if TYPE_CHECKING:
-    from margrave.publish.shared import BatchAnswer
+    from margrave.publish.questions.shared import BatchAnswer
     from margrave.session.session import Session
 
 

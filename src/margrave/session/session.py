@@ -32,10 +32,10 @@ from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.several.batch import Batch
 from margrave.planning.questions.several.partition import PartPurse, PricedPartition
-from margrave.publish.answers import AnswerTable
-from margrave.publish.best_counts import BestCounts, BestTables, best_counts, best_tables
+from margrave.publish.questions.answers import AnswerTable
+from margrave.publish.questions.best_counts import BestCounts, BestTables, best_counts, best_tables
+from margrave.publish.questions.shared import BatchAnswer, batch_answers
 from margrave.publish.release import Release
-from margrave.publish.shared import BatchAnswer, batch_answers
 from margrave.session.batches import BatchBuilder
 from margrave.session.builders import QuestionBuilder, RowsBuilder
 from margrave.session.parts import OpenParts, PartitionBuilder, purse_for, purse_left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from margrave.errors import BundleError
 from margrave.files.content import Content, reader_of
-from margrave.publish.answers import AnswerTable, answers_in
+from margrave.publish.questions.answers import AnswerTable, answers_in
 from margrave.publish.release import Release
 from margrave.publish.ways.registry import bundle_way
 

@@ -31,7 +31,7 @@ from margrave.files.writing import check_target, write_file
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.spec.workload import PublicFact
 from margrave.study.attacks.figures import png
-from margrave.study.attacks.reconstruction.blocks import incidence
+from margrave.study.attacks.reconstruction.solver import incidence
 from margrave.study.attacks.result import Attack, Line, Panel, Row
 from margrave.study.attacks.subjects import Subject, bundled, domain_of
 

@@ -15,7 +15,7 @@ from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 
 if TYPE_CHECKING:
-    from margrave.publish.answers import AnswerTable
+    from margrave.publish.questions.answers import AnswerTable
     from margrave.publish.release import Release
 
 Explaining = Annotated[bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")]
@@ -96,7 +96,7 @@ def ask(
 
 
 def _answer_json(answer: AnswerTable) -> dict[str, object]:
-    from margrave.publish.answers import answer_json
+    from margrave.publish.questions.answers import answer_json
 
     return {**answer_json(answer), "rows": [row.as_dict() for row in answer.rows], "left": answer.left}
 

@@ -9,7 +9,7 @@ unasked.
     differencing   two counts and one person; asking again; collusion
     counts         reconstruction from random counts
     margins        reconstruction from margins with one sensitive attribute
-    blocks         reconstruction from published tables, by a solver of whole numbers
+    blocks         reconstruction from published tables, by a solver of whole numbers (solver)
     membership     is she in the case group
     averaging      public facts, forgotten
     composition    many questions, and clever ones, against three accountants

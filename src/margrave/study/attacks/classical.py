@@ -22,7 +22,7 @@ from margrave.score.risk import bounds
 from margrave.spec.spec import Spec
 from margrave.study.attacks.anonymity.linkage import PATIENTS, Town, microdata, named, town
 from margrave.study.attacks.anonymity.mondrian import mondrian
-from margrave.study.attacks.reconstruction.blocks import BLOCK, incidence, margrave_table, overlap, solve, tables_up_to
+from margrave.study.attacks.reconstruction.solver import BLOCK, incidence, margrave_table, overlap, solve, tables_up_to
 from margrave.study.attacks.result import Attack, Line, Panel, Row, percent
 from margrave.study.attacks.subjects import Subject, bundled, shuffled
 from margrave.study.attacks.terms import Terms

@@ -12,7 +12,7 @@ from margrave.planning.asked import request_of
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.batch import Batch, read_batch
-from margrave.publish.answers import AnswerTable, BatchPack
+from margrave.publish.questions.answers import AnswerTable, BatchPack
 from tests.planning.questions.samples import data_spec
 
 SPEC = data_spec()

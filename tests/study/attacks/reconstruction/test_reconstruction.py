@@ -8,14 +8,7 @@ import pytest
 
 from margrave.errors import RefusedError
 from margrave.noise import Generator
-from margrave.study.attacks.reconstruction.blocks import (
-    SMALL,
-    incidence,
-    overlap,
-    reconstruction_tables,
-    solve,
-    tables_up_to,
-)
+from margrave.study.attacks.reconstruction.blocks import SMALL, reconstruction_tables
 from margrave.study.attacks.reconstruction.counts import (
     NOISES,
     PEOPLE,
@@ -29,6 +22,7 @@ from margrave.study.attacks.reconstruction.counts import (
 )
 from margrave.study.attacks.reconstruction.last_record import last_record
 from margrave.study.attacks.reconstruction.margins import as_subject, published, reconstruction_margins
+from margrave.study.attacks.reconstruction.solver import incidence, overlap, solve, tables_up_to
 from margrave.study.attacks.subjects import bundled, shuffled
 from margrave.study.attacks.terms import Terms
 from tests.shapes import domain_of

@@ -10,10 +10,10 @@ from margrave.noise import Generator
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.trees import tree_counts
 from margrave.planning.questions.several.batch import Batch
-from margrave.publish.answers import AnswerTable
-from margrave.publish.shared import batch_answers
+from margrave.publish.questions.answers import AnswerTable
+from margrave.publish.questions.shared import batch_answers
 from tests.planning.questions.several.test_sharing import SPEC
-from tests.publish.test_answers import parts
+from tests.publish.questions.test_answers import parts
 
 
 def drawn(question, exact, generator):

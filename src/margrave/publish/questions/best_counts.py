@@ -37,9 +37,9 @@ from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.programs.sought import Sought, sought_of
 from margrave.planning.questions.several.cube import cube_domain, cube_margin, cube_problem
 from margrave.planning.questions.several.tables import complete_rows
-from margrave.publish.answer_values import AnswerRow
-from margrave.publish.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.estimates import half_width
+from margrave.publish.questions.answer_values import AnswerRow
+from margrave.publish.questions.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.release import Release
 from margrave.reconstruct.unbiased import Fit
 

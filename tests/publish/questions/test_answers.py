@@ -17,7 +17,7 @@ from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.least import least_budget
 from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_counts
 from margrave.planning.questions.question import PricedQuestion
-from margrave.publish.answers import AnswerPack, AnswerTable, numbers_of
+from margrave.publish.questions.answers import AnswerPack, AnswerTable, numbers_of
 
 SPEC = DataSpec.load(
     """
