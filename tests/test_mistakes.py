@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from margrave.cli.app import app
 from margrave.noise import Generator
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "docs" / "mistakes.md"
 SPEC = {
     "data": 'source = "people.csv"',

@@ -11,6 +11,8 @@ import pytest
 import margrave as mg
 from tests.cli.typed import inside, run
 
+pytestmark = pytest.mark.slow
+
 ROWS = 600
 SEX, VOTE = ("m", "w"), ("CDU", "Grüne", "SPD")
 PEOPLE = {

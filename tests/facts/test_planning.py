@@ -246,6 +246,7 @@ def given_threes(total=1, tables=("a", "b", "c")):
     return mg.Spec.from_dict({"attributes": values, "privacy": {"epsilon": "1"}, "release": release})
 
 
+@pytest.mark.slow
 def test_a_given_total_bounds_the_price_and_more_records_are_refused():
     """Three records: no step takes more than all of them, so S ≤ 6."""
     plan = mg.plan(given_threes())

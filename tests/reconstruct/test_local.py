@@ -24,6 +24,8 @@ from margrave.reconstruct.local import CellErrors, LocalFit, publish_local, simu
 from margrave.reconstruct.normals import Normals
 from tests.planning.local.shapes import local_spec
 
+pytestmark = pytest.mark.slow
+
 THREE = Odds(3, 1)
 
 

@@ -11,6 +11,8 @@ from margrave.errors import UsageError
 from margrave.planning.publication.raises import MARGINS, TABLE
 from margrave.publish.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 
 def released(method, attributes=24, records=300, seed=1, **release):
     random = np.random.default_rng(0)

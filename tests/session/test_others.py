@@ -20,6 +20,8 @@ from tests.measure.questions.stores import engine_of
 from tests.planning.questions.samples import data_of, data_spec
 from tests.session.conftest import SPEC, clinic
 
+pytestmark = pytest.mark.slow
+
 
 def left(ledger):
     return allowances(ledger, "ann", "clinic@2024")[0].left

@@ -17,6 +17,8 @@ from margrave.session.expressions import col as c
 from margrave.session.session import Session
 from tests.session.conftest import CANARY, SPEC, clinic
 
+pytestmark = pytest.mark.slow
+
 
 def left(ledger, account="ann"):
     return allowances(ledger, account, "clinic@2024")[0].left

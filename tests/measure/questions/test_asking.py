@@ -24,6 +24,8 @@ from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
 from tests.planning.questions.samples import data_of, data_spec, random_unit
 
+pytestmark = pytest.mark.slow
+
 SPEC = data_spec()
 
 
