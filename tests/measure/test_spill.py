@@ -154,7 +154,8 @@ def test_orphans_of_this_user_are_removed_and_nothing_else(folder):
 
 PROGRAM = """
 import signal
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore these
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import sys, time
 from tests.measure.test_spill import BOOK, people
 from margrave.measure import units
