@@ -88,6 +88,7 @@ SHOWN = {
 """What README and the pages have shown to users, by the module that it is imported from."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("module", SHOWN)
 def test_what_the_pages_have_shown_is_still_there(module):

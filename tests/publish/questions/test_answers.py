@@ -168,6 +168,7 @@ def test_distributions_and_their_quantiles_are_covered_as_stated(budget):
     assert coverage(found, truths) >= 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [100, 2_000])
 def test_many_quantiles_from_a_tree_are_nearer_than_as_many_selections(steps):
     """Nineteen quantiles of ten thousand rows: the error in rank, against selecting each with its share of ε."""
