@@ -45,16 +45,16 @@ bench-peers: .venv-peers/.ready
 # Less than half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
 PART ?= 1
 soak: $(VENV)/.ready-test
-	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/files tests/facts/test_known.py
+	@MARGRAVE_SOAK=$(PART) $(BIN)/python -m pytest -n 2 --dist worksteal tests/ledger tests/measure/questions tests/session/test_crash.py tests/files tests/facts/test_known.py tests/publish/explorer tests/publish/test_report_browser.py tests/planning/test_target.py tests/serve
 
-# The page of commands and every picture; some minutes.
+# The page of commands and every picture; about a minute of processor time.
 docs: $(VENV)/.ready-test
 	@$(BIN)/python docs/generate.py
 
 # The documentation as a site that needs no network, in site/.
 site: $(VENV)/.ready-test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -W ignore -m mkdocs build --strict --quiet
-	@echo "Read it with: $(BIN)/python -m http.server --directory site"
+	@echo "Open site/index.html. Its search needs a web server: $(BIN)/python -m http.server --directory site"
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist site out demo-release*

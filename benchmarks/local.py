@@ -129,26 +129,44 @@ def _mean(tables: dict, true: dict) -> float:
 def coverage(people: np.ndarray, seeds: int) -> None:
     """How often 95 % intervals hold the population's share: respondents are drawn from the people with replacement."""
     part = people[:, :4]
-    print(header("intervals that hold the truth, pairs of four attributes", "published", "unbiased"))
+    print(crossed_header("pairs of four attributes", seeds))
     for epsilon in (LN3, "1", "3"):
-        spec = spec_of(part, epsilon)
-        print(row(f"ε = {float(epsilon):.3g}", *covered(make_local_plan(spec), part, seeds)), flush=True)
+        plan = make_local_plan(spec_of(part, epsilon))
+        print(row(f"ε = {float(epsilon):.3g}", *covered(plan, part, seeds, f"pairs {epsilon}")), flush=True)
 
 
-def covered(plan: LocalPlan, people: np.ndarray, seeds: int) -> list[str]:
-    """Published and unbiased tables; ± is the standard error over the seeds: cells of one collection go together."""
-    true, generator = truths(plan.spec, people), np.random.default_rng(3)
-    held: dict[str, list[float]] = {"published": [], "unbiased": []}
-    for seed in range(seeds):
+OTHERS = 50
+"""For each collection with intervals, so many without: these take a fiftieth of the time."""
+
+
+def crossed_header(what: str, seeds: int) -> str:
+    return header(
+        f"95 % intervals that hold the truth, {what}",
+        f"as wide as those of {seeds} collections, around {OTHERS * seeds} others",
+        f"of the {seeds} themselves",
+    )
+
+
+def covered(plan: LocalPlan, people: np.ndarray, seeds: int, title: str) -> list[str]:
+    """Published tables: intervals around the counts of other collections than those that gave their widths, and around
+    their own. ± is the standard error over collections, for the cells of one of them go together.
+    """
+    true, generator = truths(plan.spec, people), np.random.default_rng(77)
+    truth = len(people) * np.concatenate([true[margin].ravel() for margin in plan.spec.margins])
+
+    def released(kind: str, seed: int) -> LocalRelease:
         asked = people[generator.integers(0, len(people), len(people))]
-        out = LocalRelease.of(plan, simulate(plan, asked, Generator.seeded(f"cover {plan.hash} {seed}")))
-        for kind, table in (("published", out.table), ("unbiased", out.noisy)):
-            inside = []
-            for margin in plan.spec.margins:
-                frame, truth = table(*margin), len(people) * true[margin].ravel()
-                inside += ((frame["low"] <= truth) & (truth <= frame["high"])).tolist()
-            held[kind].append(float(np.mean(inside)))
-    return [f"{np.mean(one):.1%} ± {np.std(one, ddof=1) / np.sqrt(seeds):.1%}" for one in held.values()]
+        return LocalRelease.of(plan, simulate(plan, asked, Generator.seeded(f"{kind} {title} {seed}")))
+
+    def errors(out: LocalRelease) -> np.ndarray:
+        return np.abs(np.concatenate([out.published(margin).ravel() for margin in plan.spec.margins]) - truth)
+
+    own = [released("full", seed) for seed in range(seeds)]
+    widths = np.array([np.concatenate([one.error_bars(margin)[1] for margin in plan.spec.margins]) for one in own])
+    others = [errors(released("cheap", seed)) for seed in range(OTHERS * seeds)]
+    held = [(one <= widths).mean() for one in others]
+    itself = [(errors(one) <= width).mean() for one, width in zip(own, widths, strict=True)]
+    return [f"{np.mean(one):.1%} ± {np.std(one, ddof=1) / np.sqrt(len(one)):.1%}" for one in (held, itself)]
 
 
 CASES = {
@@ -172,10 +190,11 @@ def made_up(shape: tuple[int, ...]) -> np.ndarray:
 
 def mechanisms(people: np.ndarray, seeds: int) -> None:
     """The same for each mechanism, where everybody reports by it: on skewed answers of made-up people, ε = 1."""
-    print(header("intervals that hold the truth, ε = 1", "published", "unbiased"))
+    print(crossed_header("ε = 1", seeds))
     for title, (name, shape) in CASES.items():
         part = made_up(shape)
-        print(row(title, *covered(by_one(spec_of(part, "1", len(shape)), name), part, seeds)), flush=True)
+        plan = by_one(spec_of(part, "1", len(shape)), name)
+        print(row(title, *covered(plan, part, seeds, f"{title} 1")), flush=True)
 
 
 def unbiased(people: np.ndarray, seeds: int) -> None:

@@ -3,8 +3,8 @@
 Run with: .venv-peers/bin/python benchmarks/peers_local.py [--seeds N]     (make bench-peers sets the environment up)
 
 One-way: root mean squared error of the shares of one attribute, 20,000 respondents, and how much larger the squared
-error of a peer is, with its standard error over the seeds. Pairs: mean L1/n over all pairs of six yes/no questions, ten
-seeds at most; peers ask for one pair each, by each of their oracles on its four cells.
+error of a peer is, with its standard error over the seeds. Pairs: mean L1/n over all pairs of six yes/no questions, and
+how many times Margrave's it is, ten seeds at most; peers ask for one pair each, by each of their oracles on its cells.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ def one_way(seeds: int, epsilon: float, shares: np.ndarray) -> None:
 def pairs(seeds: int) -> None:
     count, width = 20_000, 6
     spec = local_spec([2] * width, 2, count, 1.0)
-    plan, errors = make_local_plan(spec), {}
+    plan, losses = make_local_plan(spec), defaultdict[str, list[float]](list)
     for seed in range(seeds):
+        errors = defaultdict[str, list[float]](list)
         generator = np.random.default_rng(100 + seed)
         kinds = generator.choice(3, count, p=[0.5, 0.3, 0.2])
         people = (generator.random((count, width)) < np.array([0.1, 0.4, 0.8])[kinds][:, np.newaxis]).astype(int)
@@ -118,12 +119,17 @@ def pairs(seeds: int) -> None:
             cells = people[:, axes] @ [2, 1]
             own = np.bincount(cells, minlength=4) / count
             told = published.margin(margin).ravel() / count
-            errors.setdefault(OURS, []).append(float(np.abs(told - own).sum()))
+            errors[OURS].append(float(np.abs(told - own).sum()))
             for name, oracle in ORACLES.items():
-                errors.setdefault(name, []).append(float(np.abs(oracle(cells[drawn == number], 4, 1.0) - own).sum()))
-    print(header("all pairs of six yes/no questions, ε = 1", "mean L1/n"))
-    for name, found in errors.items():
-        print(row(name, f"{np.mean(found):.4f}"))
+                errors[name].append(float(np.abs(oracle(cells[drawn == number], 4, 1.0) - own).sum()))
+        for name, found in errors.items():
+            losses[name].append(float(np.mean(found)))
+    print(header("all pairs of six yes/no questions, ε = 1", "mean L1/n", "times Margrave's"))
+    for name, found in losses.items():
+        ratios = np.array(found) / losses[OURS]
+        beside = f"{np.mean(found) / np.mean(losses[OURS]):.2f} (each seed: {ratios.min():.2f} to {ratios.max():.2f})"
+        print(row(name, f"{np.mean(found):.4f}", "" if name == OURS else beside))
+    print(f"\n{seeds} seeds.")
 
 
 def main() -> None:

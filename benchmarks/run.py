@@ -21,11 +21,13 @@ DOCS = HERE.parent / "docs"
 SCRIPTS: dict[str, list[str]] = {
     "machine.py": [],
     "counting.py": ["--quick"],
+    "databases.py": ["20000"],
     "margins.py": ["10", "20"],
     "releases.py": ["20"],
     "bundles.py": ["20"],
     "predictions.py": ["base table, 4x4x16", "unbiased, 20 of 10"],
     "plans.py": [],
+    "waiting.py": ["1"],
     "wide.py": ["20 binary"],
     "noise.py": ["10000"],
     "join.py": ["2000"],

@@ -1,15 +1,17 @@
 """Write docs/cli.md and docs/glossary.md from the program itself, and draw every picture. Run with: make docs
 
-Some minutes, most of them for the attacks. Only the figures of a study that takes half an hour are not drawn anew: they
-come from `margrave reproduce yang2012`.
+About a minute of processor time, as many commands at a time as there are cores. Only the figures of a study that takes
+half an hour are not drawn anew: they come from `margrave reproduce yang2012`.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +63,25 @@ def commands(folder: Path) -> list[list[str]]:
         [python, str(IMAGES / "published.py")],
     ]
     if any(map(shutil.which, BROWSERS)):
-        drawn.append([python, str(IMAGES / "make.py")])
+        drawn += [[python, str(IMAGES / "make.py")], [python, str(IMAGES / "server.py")]]
     else:
         print("without Chromium the pictures of the report stay as they are", file=sys.stderr)
     return drawn
+
+
+def run(command: list[str]) -> None:
+    """One command. Its matrix products take one thread: several that wait for each other take longer."""
+    print("$", *(Path(word).name for word in command), file=sys.stderr)
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **one})
 
 
 def pictures() -> None:
     """Draw every picture."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        for command in commands(folder):
-            print("$", *(Path(word).name for word in command), file=sys.stderr)
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with ThreadPoolExecutor(os.cpu_count()) as several:
+            list(several.map(run, commands(folder)))
         for picture in (*(folder / "attacks").glob("*.png"), folder / "cuboids" / "cuboids.png"):
             shutil.copy(picture, IMAGES / "attacks" / picture.name)
 

@@ -8,6 +8,11 @@ from hypothesis import settings
 
 from tests.processor import Processor
 
+# Before NumPy is loaded: several workers whose matrix products have a thread for every core wait for each other in
+# busy loops, which took up to eight times the processor time.
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
 settings.register_profile("margrave", deadline=None, derandomize=True, max_examples=60, print_blob=False)
 settings.load_profile("margrave")
 

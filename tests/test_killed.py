@@ -30,7 +30,9 @@ SPEC = {
 }
 PROGRAM = """
 import signal
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
+# Whoever runs the tests may ignore these, and the programs that are started then do, too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import sys
 import margrave as mg
 from margrave.measure import units

@@ -20,6 +20,7 @@ PUBLIC = [
     "Spec",
     "Target",
     "col",
+    "connect",
     "count",
     "draft",
     "errors",

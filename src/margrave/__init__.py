@@ -23,6 +23,7 @@ __all__ = [
     "Spec",
     "Target",
     "col",
+    "connect",
     "count",
     "draft",
     "errors",
@@ -41,6 +42,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from margrave import errors, examples
+    from margrave.client.remote import connect
     from margrave.inference.inference import infer
     from margrave.ledger import Ledger
     from margrave.pipeline import count, draft, open_data, plan, plan_graph, release, release_graph
@@ -92,8 +94,9 @@ def _ledger() -> Any:
     return found
 
 
-def _ways() -> Any:
-    import margrave.publish.ways as found  # with all ways, so that their bundles are recognised
+def _released() -> Any:
+    import margrave.publish.release as found
+    import margrave.publish.ways  # noqa: F401 - so that bundles of every way are recognised
 
     return found
 
@@ -128,6 +131,12 @@ def _session() -> Any:
     return found
 
 
+def _client() -> Any:
+    import margrave.client.remote as found
+
+    return found
+
+
 def _expressions() -> Any:
     import margrave.session.expressions as found
 
@@ -156,7 +165,7 @@ _HOMES = {
     "sweep": _targets,
     "DataSpec": _data,
     "Ledger": _ledger,
-    "Release": _ways,
+    "Release": _released,
     "SigningKey": _signature,
     "infer": _inference,
     "plan": _planned,
@@ -167,6 +176,7 @@ _HOMES = {
     "release_graph": _pipeline,
     "open_data": _pipeline,
     "Session": _session,
+    "connect": _client,
     "col": _expressions,
     "when": _expressions,
     "public": _public,

@@ -4,6 +4,7 @@
 
 A spec and a plan are public and open no data. `release` checks, then enters the confidential side once, through
 `margrave.measure`, and what comes back is noisy whole numbers. Everything after that is computed from those.
+What only questions need is imported when one is asked.
 """
 
 from __future__ import annotations
@@ -24,9 +25,6 @@ from margrave.measure import run
 from margrave.measure.graphs import measure_graph
 from margrave.measure.owners import read_members
 from margrave.measure.profile import profile
-from margrave.measure.questions.asking import Answerer
-from margrave.measure.questions.opening import open_data as write_store
-from margrave.measure.questions.rehearsal import Rehearsal
 from margrave.measure.sources.files.sniffed import dialect_of
 from margrave.measure.sources.paths import check_readable
 from margrave.measure.sources.sources import open_source
@@ -40,28 +38,28 @@ from margrave.planning.join.spec import JoinSpec
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
-from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.every import Question
-from margrave.planning.questions.several.batch import Batch
-from margrave.planning.questions.several.partition import PricedPartition
-from margrave.planning.questions.several.tables import TablesQuestion
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
 from margrave.publish.bundle.room import check_manifest
 from margrave.publish.charging import charged
 from margrave.publish.drafts.codebooks import read_codebook
 from margrave.publish.drafts.draft import Draft, draft_of
-from margrave.publish.questions.answers import AnswerPack, AnswerTable, BatchPack, PartitionPack
-from margrave.publish.questions.asked_tables import AskedTablesPack, measured_tables
 from margrave.publish.ways.registry import bundle_way
 from margrave.reconstruct.planned import plan as plan
-from margrave.reconstruct.published import publishable
+from margrave.reconstruct.publishable import publishable
 from margrave.spec.dialect import Dialect
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger
+    from margrave.measure.questions.asking import Answerer
+    from margrave.measure.questions.rehearsal import Rehearsal
+    from margrave.planning.questions.data_spec import DataSpec
+    from margrave.planning.questions.every import Question
+    from margrave.planning.questions.several.batch import Batch
+    from margrave.planning.questions.several.partition import PricedPartition
     from margrave.publish.graphs.release import GraphRelease
+    from margrave.publish.questions.answers import AnswerTable
     from margrave.publish.release import Release
 
 
@@ -141,6 +139,9 @@ def open_data(
     ``data``: the rows of each table by its name, by default from where the spec says. What cannot be recoded is said
     here, to the curator, and never to an analyst.
     """
+    from margrave.measure.questions.opening import open_data as write_store
+    from margrave.planning.questions.data_spec import DataSpec
+
     loaded = spec if isinstance(spec, DataSpec) else DataSpec.load(spec)
     named = ledger.only_dataset(dataset)
     ledger.check_open(named, loaded.notion)
@@ -154,48 +155,72 @@ def open_data(
         raise
 
 
-def answerer(place: str | Path) -> Answerer:
-    """What answers questions about a store, in a process of its own; it is started when first needed."""
-    return Answerer(place)
+def answerer(place: str | Path, *, timed: bool = True) -> Answerer:
+    """What answers questions about a store, in a process of its own; it is started when first needed.
+
+    ``timed``: each answer comes at the end of its time class. Only who keeps to the classes otherwise may leave it out.
+    """
+    from margrave.measure.questions.asking import Answerer
+
+    return Answerer(place, timed=timed)
 
 
 def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:
     """Questions about rows that were made up, for audits: uncharged, and gone afterwards."""
+    from margrave.measure.questions.rehearsal import Rehearsal
+
     return Rehearsal(spec, data)
 
 
-def ask(question: Question, answers: Answerer, *, ledger: Ledger, dataset: str, account: str) -> AnswerTable | Release:
-    """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same."""
+def ask(
+    question: Question,
+    answers: Answerer,
+    *,
+    ledger: Ledger,
+    dataset: str,
+    account: str,
+    request: str | None = None,
+) -> AnswerTable | Release:
+    """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same.
+
+    ``request``: the id of the request in the ledger; by default a new one.
+    """
+    from margrave.planning.questions.several.tables import TablesQuestion
+    from margrave.publish.questions.answers import AnswerPack
+    from margrave.publish.questions.asked_tables import AskedTablesPack, measured_tables
+
     if isinstance(question, TablesQuestion):
         _check_tables(question.plan)
     answers.check()
-    request = request_of(question, DataSetName.parse(dataset), account)
+    asking = request_of(question, DataSetName.parse(dataset), account, request)
     if isinstance(question, TablesQuestion):
         drawn = lambda: measured_tables(question, answers.numbers(question))  # noqa: E731
-        return charged(ledger, question, request, drawn, AskedTablesPack())
+        return charged(ledger, question, asking, drawn, AskedTablesPack())
     if question.purse is not None:
-        request = replace(request, purse=question.purse.name)
-    return charged(ledger, question, request, lambda: answers.numbers(question), AnswerPack())
+        asking = replace(asking, purse=question.purse.name)
+    return charged(ledger, question, asking, lambda: answers.numbers(question), AnswerPack())
 
 
 def open_parts(partition: PricedPartition, *, ledger: Ledger, dataset: str) -> PricedPartition:
     """Charge a partition once, and fill the purses of its parts, from which questions about them are paid."""
-    request = request_of(partition, DataSetName.parse(dataset), partition.account)
-    request = replace(request, purses=partition.purses, parts=partition.parts)
-    return charged(ledger, partition, request, tuple, PartitionPack())
+    from margrave.publish.questions.purses import fill_purses
+
+    return fill_purses(partition, ledger=ledger, dataset=dataset)
 
 
 def ask_batch(
-    batch: Batch, answers: Answerer, *, ledger: Ledger, dataset: str, account: str
+    batch: Batch, answers: Answerer, *, ledger: Ledger, dataset: str, account: str, request: str | None = None
 ) -> tuple[AnswerTable, ...]:
     """Charge several questions at once, have all of them answered, and keep the answers."""
+    from margrave.publish.questions.answers import BatchPack
+
     answers.check()
-    request = request_of(batch, DataSetName.parse(dataset), account)
+    asking = request_of(batch, DataSetName.parse(dataset), account, request)
 
     def draw() -> tuple[tuple[int, ...], ...]:
         return tuple(answers.numbers(one) for one in batch.questions)
 
-    return charged(ledger, batch, request, draw, BatchPack())
+    return charged(ledger, batch, asking, draw, BatchPack())
 
 
 def count(

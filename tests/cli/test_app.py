@@ -10,7 +10,7 @@ import pytest
 
 from margrave.cli import app as program
 from margrave.measure import run as measuring
-from tests.cli.typed import CZECH, inside, run
+from tests.cli.typed import CZECH, apart, inside, run
 
 
 @pytest.mark.slow
@@ -38,6 +38,13 @@ def test_mistakes_have_a_code_and_a_sentence_and_no_trace(arguments, code, words
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr and not done.stdout
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_ends_with_the_same_code_and_words():
+    mistake = ["plan", "nowhere.toml"]
+    real, told = apart(*mistake), run(*mistake)
+    assert (real.returncode, real.stdout, real.stderr) == (told.returncode, told.stdout, told.stderr)
 
 
 def test_an_unforeseen_error_shows_no_text_of_its_own():

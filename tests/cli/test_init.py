@@ -9,6 +9,7 @@ import pyreadstat
 import pytest
 
 import margrave as mg
+from margrave.spec.texts import names_ids
 from tests.cli.typed import inside, run
 
 pytestmark = pytest.mark.slow
@@ -133,6 +134,9 @@ def test_an_id_that_repeats_becomes_the_unit_and_its_bound_is_to_decide(tmp_path
     text = inside("init", str(tmp_path / "p.csv")).stdout
     assert 'unit = { column = "person_id", max_records = 2 }' in text and "DECIDE max_records" in text
     assert mg.Spec.parse(text).records_per_unit == 2
+    assert [names_ids(name) for name in ("Kennung", "lfd_nr", "patient_no", "income", "grid", "period")] == [
+        True
+    ] * 3 + [False] * 3
     frame.assign(person_id=range(400)).to_csv(tmp_path / "q.csv", index=False)
     assert mg.Spec.parse(inside("init", str(tmp_path / "q.csv")).stdout).records_per_unit == 1
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -257,6 +258,63 @@ def test_a_given_total_bounds_the_price_and_more_records_are_refused():
     assert mg.release(plan, rows, seed=1).publication.margin(()) == 3
     with pytest.raises(DataError, match="more records than the facts give"):
         mg.release(plan, pd.concat([rows, rows]), seed=1)
+
+
+def with_total(spec, margins, total):
+    """Whole tables that are read from the data, and their total, which is given."""
+    read = with_facts(spec, margins)
+    return replace(read, public=(PublicFact((), None, (total,)), *read.public))
+
+
+def price_of_pairs(spec, plan, margins, records):
+    """The highest price over all pairs of tables of so many records with the same facts, and none of these between."""
+    cells, shape = spec.domain.cells(), spec.domain.shape()
+    fibres = {}
+    for chosen in combinations_with_replacement(range(cells), records):
+        table = np.bincount(chosen, minlength=cells).reshape(shape)
+        axes = [tuple(axis for axis, name in enumerate(spec.domain.names) if name not in margin) for margin in margins]
+        fibres.setdefault(tuple(table.sum(axis=axis).tobytes() for axis in axes), []).append(table)
+    worst = Fraction(0)
+    for tables in fibres.values():
+        for one, other in combinations(tables, 2):
+            low, high = np.minimum(one, other), np.maximum(one, other)
+            if sum(bool(((low <= each) & (each <= high)).all()) for each in tables) == 2:
+                changes = [(each, measured_change(spec, plan, each, other - one)) for each in plan.measurements]
+                prices = (each.price(int(np.abs(by).sum()), int((by**2).sum())) for each, by in changes)
+                worst = max(worst, sum(prices, Fraction(0)))
+    return worst
+
+
+@pytest.mark.parametrize("strategy", ["base", "residual", "margins"])
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "margins", "total"), [((2, 2, 2), "abc", 2), ((3, 3), "ab", 2), ((2, 2, 2, 2), ["a", "bc", "bd"], 3)]
+)
+def test_a_total_given_beside_tables_that_are_read_bounds_their_price(sizes, margins, total, budget, strategy):
+    """By all pairs of neighbours with so many records; data with another number has none that is released."""
+    names = "abcd"[: len(sizes)]
+    spec = spec_of(sizes, [names, names[:2]], budget, strategy=strategy)
+    plan = make_plan(with_total(spec, margins, total))
+    assert amount(plan.cost) == price_of_pairs(spec, plan, margins, total)
+    assert price_factor(plan) < price_factor(make_plan(with_facts(spec, margins)))
+    assert plan.most_records == total
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("total", [2, 5])
+def test_a_given_total_that_is_not_that_of_tables_read_is_refused_without_a_count(neighbours, total):
+    """Whether it lowers the price or not; that they differ follows from what the tables tell exactly."""
+    spec = with_total(spec_of((2, 2, 2), ["abc"], neighbours=neighbours), "abc", total)
+    plan = make_plan(spec)
+    assert [one.given for one in plan.disclosures] == [True, False, False, False]
+    rows = pd.DataFrame({name: ["0", "1", "1", "1", "0", "1", "1"] for name in "abc"})
+    released = mg.release(plan, rows[:total], seed=1)
+    assert released.publication.margin(()) == total
+    assert released.publication.margin(("a",)).tolist() == rows["a"][:total].value_counts().sort_index().tolist()
+    for wrong in (total - 1, total + 1):
+        with pytest.raises(DataError, match="the given total is not the number of records") as found:
+            mg.release(plan, rows[:wrong], seed=1)
+        assert not any(character.isdigit() for character in str(found.value))
 
 
 def test_a_total_that_lowers_no_price_is_not_compared_with_the_data():

@@ -7,7 +7,6 @@ messages, charges or files; then the step is taken again.
 
 import os
 import shutil
-import signal
 import sys
 from collections import Counter
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from margrave.join import result
 from margrave.ledger import Ledger, verify
 from margrave.publish.bundle import bundle
+from tests.calls import counted
 from tests.join import parties
 from tests.join.parties import Party
 
@@ -34,25 +34,6 @@ MESSAGE = {"offer": "offer", "answer": "answer", "result": "result", "accepted":
 @cache
 def watched(code):
     return any(part in code.co_filename for part in WATCHED)
-
-
-def counted(action, last=None):
-    """Do something, counting the calls made by or in the watched modules; die at the last."""
-    calls = 0
-
-    def profile(frame, event, _):
-        nonlocal calls
-        if event in ("call", "c_call") and watched(frame.f_code):
-            calls += 1
-            if calls == last:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.setprofile(profile)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return calls
 
 
 def opened(place, plan):
@@ -80,7 +61,7 @@ def killed(place, plan, take, last):
     pid = os.fork()
     if pid == 0:
         try:
-            counted(lambda: take(*opened(place, plan)), last)
+            counted(lambda: take(*opened(place, plan)), watched, last)
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
@@ -122,7 +103,9 @@ def main(folder, most):
         for name in ("warm", "counted"):
             shutil.copytree(before, base / name)
             again = []
-            calls = counted(lambda name=name, again=again, take=take: take(*_noting(again, opened(base / name, plan))))
+            calls = counted(
+                lambda name=name, again=again, take=take: take(*_noting(again, opened(base / name, plan))), watched
+            )
             closed(again)
             shutil.rmtree(base / name)
         kills = min(int(most) // len(STEPS), calls - 1)

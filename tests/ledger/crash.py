@@ -8,7 +8,6 @@ for each kill and two more; without them, each kill has its own SQLite file.
 
 import os
 import shutil
-import signal
 import sys
 from collections import Counter
 from fractions import Fraction
@@ -29,6 +28,7 @@ from margrave.publish.bundle import bundle
 from margrave.publish.bundle.parts.drawn import unpack
 from margrave.publish.charging import published_in
 from margrave.publish.ways.release import TablesPack
+from tests.calls import counted
 
 SPEC = """
 [attributes]
@@ -96,31 +96,12 @@ def watched(code):
     return "/margrave/" in path and any(part in path for part in WATCHED)
 
 
-def counted(action, last=None):
-    """Do something, counting the calls made by or in the watched modules; die at the last."""
-    calls = 0
-
-    def profile(frame, event, _):
-        nonlocal calls
-        if event in ("call", "c_call") and watched(frame.f_code):
-            calls += 1
-            if calls == last:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.setprofile(profile)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return calls
-
-
 def killed(url, out, last):
     """Whether a child that releases died at a call, before it was done."""
     pid = os.fork()
     if pid == 0:
         try:
-            counted(lambda: release(url, out), last)
+            counted(lambda: release(url, out), watched, last)
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
@@ -165,7 +146,7 @@ def main(folder, most, *urls):
     if not urls:
         shutil.copy(places[0], template)
     release(places[0], first)  # what is done only once, such as filling a cache, is done now
-    total = counted(lambda: release(places[1], second))
+    total = counted(lambda: release(places[1], second), watched)
     kills, found = min(int(most), total - 1), Counter()
     for number, url in zip(range(kills), links, strict=False):
         if urls:

@@ -14,6 +14,7 @@ from margrave.errors import LedgerError, VerificationError
 from margrave.ledger import Ledger, verify
 from margrave.ledger.replay import remake
 from margrave.ledger.stores.sqlite import SqliteStore
+from tests.calls import counted
 from tests.ledger import crash
 from tests.ledger.commands import run  # noqa: F401
 from tests.ledger.helpers import every, names, released, small
@@ -186,10 +187,10 @@ def test_a_new_ledger_is_there_as_a_whole_or_not_at_all_wherever_its_making_is_k
     """What a killed maker leaves beside it is swept up by the next."""
     Ledger.create(tmp_path / "warm.db").close()
     path = tmp_path / "ledger.db"
-    total = crash.counted(lambda: Ledger.create(tmp_path / "whole.db").head)
+    total = counted(lambda: Ledger.create(tmp_path / "whole.db").head, crash.watched)
     states = set()
     for last in range(1, total, every(29, 1)):
-        assert not in_child(lambda last=last: crash.counted(lambda: Ledger.create(path).head, last))
+        assert not in_child(lambda last=last: counted(lambda: Ledger.create(path).head, crash.watched, last))
         states.add(path.exists())
         if not path.exists():
             Ledger.create(path).close()

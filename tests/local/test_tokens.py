@@ -1,9 +1,11 @@
 """Tokens that were handed out: the collector knows them by their hashes, and refuses all others."""
 
+import json
+
 import pytest
 
 from margrave.errors import DataError, UsageError
-from margrave.local.collector import DUPLICATE, UNKNOWN, Collector, collect
+from margrave.local.collector import DUPLICATE, RANGE, UNKNOWN, Collector, collect, collect_into
 from margrave.local.kept import kept_bytes
 from margrave.local.simulate import simulate_lines
 from margrave.local.tokens import Issued, draw_tokens
@@ -80,6 +82,49 @@ def test_sums_beside_other_files_are_refused_and_not_counted_as_one_malformed_re
             collect(plan, sources)
     (reports.parent / "anybody.txt").write_bytes(b"{")
     assert collect(plan, [reports.parent]).reports == 5
+
+
+def test_a_collection_that_goes_on_is_that_of_all_reports_at_once_and_counts_no_token_twice(plan, tmp_path):
+    lines, into = lines_with(plan, draw_tokens(60, Generator.seeded(7))), tmp_path / "collection.json"
+    days = [lines[:40], [*lines[30:], lines[0]]]
+    for number, day in enumerate(days):
+        (tmp_path / f"day-{number}.txt").write_bytes(b"\n".join(day))
+        found = collect_into(into, plan, [tmp_path / f"day-{number}.txt"])
+    assert (found.reports, found.refused) == (60, {DUPLICATE: 11})
+    once = Collector(plan)
+    once.add(line for day in days for line in day)
+    assert into.read_bytes() == kept_bytes(plan, once.collected(), once.tokens)
+    assert collect(plan, [into]).reports == 60  # a release takes it as it takes sums
+    assert not any(line.rpartition(b",")[2] in into.read_bytes() for line in lines)
+
+
+def test_what_cannot_go_on_is_refused_and_stays_as_it_is(plan, tmp_path):
+    (tmp_path / "reports.txt").write_bytes(b"\n".join(lines_with(plan, draw_tokens(5, Generator.seeded(8)))))
+    sums, into = tmp_path / "sums.json", tmp_path / "collection.json"
+    sums.write_bytes(kept_bytes(plan, collect(plan, [tmp_path / "reports.txt"])))
+    with pytest.raises(UsageError, match="sums alone"):
+        collect_into(sums, plan, [tmp_path / "reports.txt"])
+    shuffled = make_local_plan(local_spec(2, 3, shuffler="the post office"))
+    with pytest.raises(UsageError, match="collect all at once"):
+        collect_into(into, shuffled, [tmp_path / "reports.txt"])
+    collect_into(into, plan, [tmp_path / "reports.txt"])
+    said = json.loads(into.read_text(encoding="utf-8"))
+    with pytest.raises(DataError, match="does not exist"):
+        collect_into(into, plan, [tmp_path / "nothing.txt"])
+    assert json.loads(into.read_text(encoding="utf-8")) == said
+    for tokens, error in ((said["tokens"][64:], UsageError), (said["tokens"][2:], DataError), (1, DataError)):
+        into.write_text(json.dumps(said | {"tokens": tokens}), encoding="utf-8")
+        with pytest.raises(error):
+            collect_into(into, plan, [tmp_path / "reports.txt"])
+
+
+def test_a_token_is_used_up_by_a_report_whose_symbol_is_none(plan):
+    """Who knows somebody's token can use it up in any case, by a report with a symbol of her own making."""
+    line = lines_with(plan, ["token-of-hers"])[0]
+    hash_, question, symbol, token = line.split(b",")
+    collector = Collector(plan)
+    collector.add([b",".join([hash_, question, b"g" * len(symbol), token]), line])
+    assert collector.collected().refused == {RANGE: 1, DUPLICATE: 1}
 
 
 @pytest.mark.parametrize("count", [0, -1, 10**9])

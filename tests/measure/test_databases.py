@@ -160,7 +160,8 @@ def test_nothing_can_be_written(file, url, server):
 
 def test_duckdb_loads_no_extension_and_reads_no_other_file(file):
     silent(lambda: open_source(f"{file}?table=other"))
-    with duckdb_files._run_duckdb(file, "select name, value from duckdb_settings()") as reader:
+    with duckdb_files._connected(file) as run:
+        reader = run("select name, value from duckdb_settings()")
         settings = {row["name"]: row["value"] for row in reader.read_all().to_pylist()}
     assert settings["autoinstall_known_extensions"] == settings["autoload_known_extensions"] == "false"
     assert settings["enable_external_access"] == "false"

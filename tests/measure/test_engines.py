@@ -38,13 +38,17 @@ def asked(monkeypatch):
         return Counted({table: np.ones(shape(table), dtype=np.int64) for table in wanted.tables}, {})
 
     monkeypatch.setattr(registry, "_ENGINES", dict(registry._ENGINES))
-    registry.register(CountingEngine("elsewhere", lambda source: isinstance(source, Elsewhere), count))
+    registry.register(
+        CountingEngine(
+            "elsewhere", lambda source, _: None if isinstance(source, Elsewhere) else "no", lambda *_: True, count
+        )
+    )
     return given
 
 
 def test_the_engine_that_accepts_a_source_is_asked(asked):
-    assert engine_for(Elsewhere()).name == "elsewhere"
-    assert engine_for(open_source(DATA)).name == "here"
+    assert engine_for(Elsewhere(), None).name == "elsewhere"
+    assert engine_for(open_source(DATA), None).name == "local"
 
 
 def test_what_an_engine_counts_is_summed_down(asked):
@@ -67,5 +71,5 @@ def test_impossible_combinations_are_found_whatever_engine_counts(asked):
 
 def test_an_engine_is_registered_once_and_shows_no_count(asked):
     with pytest.raises(UsageError, match="already"):
-        registry.register(engine_for(Elsewhere()))
+        registry.register(engine_for(Elsewhere(), None))
     assert repr(Counted({("a",): np.array([3, 1])}, {})) == "<Counted: 1 tables>"

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from margrave.budget.units import ZCDP, PureDP
-from margrave.errors import DataError
+from margrave.errors import DataError, SpecError
 from margrave.measure.graphs import measure_graph
 from margrave.noise import Generator
 from margrave.planning.graphs.degrees import KnownDegrees
 from margrave.planning.graphs.plan import make_graph_plan
 from margrave.planning.graphs.shape import blocks_of, pairs_of
+from margrave.planning.graphs.spec import GraphSpec
 from tests.measure.test_canary import WORD, silent
 from tests.planning.graphs.graphs import graph_spec
 
@@ -104,3 +105,22 @@ def test_the_noise_is_as_large_as_planned(budget):
         assert np.sqrt((errors**2).mean() / noise.variance) == pytest.approx(1, abs=0.1)
         assert abs(errors.mean()) < 4 * np.sqrt(noise.variance / errors.size)
     assert not drawn[0].private
+
+
+def test_edges_are_read_as_the_spec_says_that_they_are_written(tmp_path):
+    text = """
+[data]
+source = "edges.txt"
+delimiter = ";"
+encoding = "latin-1"
+[graph]
+nodes = ["Zoë", "Ana", "Ib"]
+[privacy]
+epsilon = 1000000
+"""
+    (tmp_path / "edges.txt").write_bytes("from;to\nZoë;Ana\nIb;Zoë\n".encode("latin-1"))
+    (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
+    spec = GraphSpec.load(tmp_path / "graph.toml")
+    assert clear(spec, spec.data.location).pairs.tolist() == [1, 1, 0]
+    with pytest.raises(SpecError, match="decimal"):
+        GraphSpec.load(text.replace("delimiter", "decimal"))

@@ -41,13 +41,15 @@ def brute(domain, margin, block):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("loaded", [1500, 1 << 40], ids=["compiled at last", "numpy"])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("most", [0, 9, 1 << 50])
-def test_the_kernel_counts_what_a_loop_counts(monkeypatch, threads, most):
+def test_the_kernel_counts_what_a_loop_counts(monkeypatch, threads, most, loaded):
     monkeypatch.setattr(kernels, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(kernels, "_WORTH_LOADING", 7 * loaded)
     domain = domain_of(2, 300, 3, 1, 5, 70_000)
     tables = [("a0", "a1"), ("a0", "a1", "a2"), ("a0", "a2", "a4"), ("a1", "a2"), ("a5",), ("a0", "a3", "a5"), ()]
-    parts = [block_of(domain, 400, seed, most) for seed in range(4)]
+    parts = [block_of(domain, 499, seed, most) for seed in range(4)]
     with Tally(domain, tables, threads) as tally:
         for part in parts:
             tally.add(part)
@@ -64,8 +66,7 @@ def test_no_block_is_lost_when_threads_take_over():
     with Kernel(domain, [("a0", "a1", "a2"), ("a1",), ("a2",)], threads=2) as kernel:
         for part in parts:
             kernel.add(part, part.rows)
-        kernel.finish()
-        assert all(counts.sum() == sum(part.rows for part in parts) for counts in kernel.counts.values())
+        assert all(counts.sum() == sum(part.rows for part in parts) for counts in kernel.counts().values())
     assert "3 tables" in repr(kernel) and "[" not in repr(kernel)
 
 
@@ -75,7 +76,7 @@ def test_an_error_in_a_thread_is_not_lost(monkeypatch):
     with Kernel(domain, [("a0",), ("a1",)], threads=2) as kernel:
         kernel.add(Coded(2, {"a0": np.zeros(2, dtype=np.uint8)}), 2)
         with pytest.raises(KeyError):
-            kernel.finish()
+            kernel.counts()
 
 
 def test_cell_numbers_take_the_smallest_type():

@@ -39,6 +39,12 @@ def test_categories_are_the_cells_of_all_the_owners_attributes(tmp_path):
         assert pipeline.members(plan, data).categories.tolist() == [1, 2, 3]
 
 
+def test_an_owners_file_is_read_as_the_spec_says_that_it_is_written(tmp_path):
+    way = ('columns = ["patient"]', 'columns = ["patient"]\ndelimiter = "|"\nencoding = "latin-1"')
+    (tmp_path / "patients.txt").write_bytes("patient|disease|näme\n1|none|x\n2|malaria|y\n".encode("latin-1"))
+    assert members(tmp_path / "patients.txt", way).categories.tolist() == [0, 1]
+
+
 def test_an_id_may_have_several_parts_written_differently_on_each_side():
     rule = ('[{ kind = "digits" }]', '[{ kind = "text" }, { kind = "date" }]')
     here = ('columns = ["patient"]', 'columns = ["patient", "born"]\ndates = "%d.%m.%Y"')

@@ -80,6 +80,7 @@ def test_counts_of_bounded_units():
         pa.array([b"\xff", b"\xff", b"2"], pa.binary()),
         pa.array([True, True, False]),
         pa.array([1, 1, 2], pa.date32()),
+        pa.array([2**31 - 1, 2**31 - 1, 2], pa.int32()).cast(pa.date32()),
         pa.array([1, 1, 2], pa.decimal128(5)),
     ],
 )

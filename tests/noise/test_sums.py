@@ -61,6 +61,15 @@ def test_nothing_is_the_constant_zero():
     assert (nothing.variance, nothing.half_width(0.95), nothing.mean_absolute(), nothing.within(0)) == (0, 0, 0, 1)
 
 
+@pytest.mark.parametrize("weight", [1e-17, 1.0])
+def test_far_beyond_everything_all_is_within(weight):
+    for terms in ([Term(weight, 1, LAPLACE)], [Term(weight, 1, LAPLACE), Term(weight * sqrt(2), 1, LAPLACE)]):
+        sums = WeightedSum.of(terms)
+        for half_width in (300.0, 3e3, 3e5, 7e17):
+            assert sums.within(half_width) == pytest.approx(1.0, abs=1e-8)
+            assert sums.reaches(half_width, 0.999)
+
+
 def test_levels_are_checked():
     with pytest.raises(UsageError, match="between 0 and 1"):
         WeightedSum.of([Term(1.0, 1, LAPLACE)]).half_width(1.0)

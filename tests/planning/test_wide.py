@@ -187,20 +187,19 @@ def test_coordinates_say_the_same_as_the_list_of_residuals(monkeypatch):
     assert seen > 20
 
 
-@pytest.mark.parametrize("budget", [PURE, RHO], ids=["pure", "rho"])
 @pytest.mark.parametrize(
-    ("tables", "settings"),
+    ("budget", "tables", "settings"),
     [
-        ([LETTERS[:15]], {}),
-        ([LETTERS[:15], "ab", "c"], {}),
-        ([LETTERS[:15]], {"neighbours": "replace"}),
-        ([LETTERS[:15]], {"sensitive": ("a", "b"), "neighbours": "replace"}),
-        ([LETTERS[:15]], {"nonnegative": "least-squares"}),
-        ([LETTERS[:15], LETTERS[1:16]], {"nonnegative": "none"}),
+        (PURE, [LETTERS[:15]], {}),
+        (RHO, [LETTERS[:15], "ab", "c"], {}),
+        (PURE, [LETTERS[:15]], {"neighbours": "replace"}),
+        (RHO, [LETTERS[:15]], {"sensitive": ("a", "b"), "neighbours": "replace"}),
+        (PURE, [LETTERS[:15]], {"nonnegative": "least-squares"}),
+        (RHO, [LETTERS[:15], LETTERS[1:16]], {"nonnegative": "none"}),
     ],
     ids=["one", "with small", "replace", "sensitive", "least squares", "two"],
 )
-def test_a_release_of_a_wide_table_is_whole_and_verifies(tmp_path, tables, settings, budget):
+def test_a_release_of_a_wide_table_is_whole_and_verifies(tmp_path, budget, tables, settings):
     spec = spec_of((2,) * len(set("".join(tables))), tables, budget, **settings)
     chance = np.random.default_rng(0)
     counts = np.zeros(spec.domain.shape(), dtype=np.int64)

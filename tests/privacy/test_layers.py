@@ -21,7 +21,8 @@ NOT_DATA |= {"spec/public.py": {"csv"}}  # counts that are public already
 NOT_DATA |= {"publish/drafts/codebooks.py": {"csv"}}  # codebooks that are public
 MAY_READ_FILES = ("measure/", "publish/", "files/writing.py", "spec/document.py", "spec/public.py")
 MAY_READ_FILES += ("join/folder.py", "join/messages.py")  # what the owners of a join send each other
-MAY_READ_FILES += ("local/", "facts/moves/cache.py", "examples/", "study/yang2012/journal.py")
+MAY_READ_FILES += ("local/", "facts/moves/cache.py", "examples/", "messages/", "study/yang2012/journal.py")
+MAY_READ_FILES += ("serve/pages/frame.py",)  # the style and the script of pages
 MAY_OPEN_DESCRIPTORS = (*MAY_READ_FILES, "ledger/", "cli/app.py", "files/")
 MAY_START_PROGRAMS = ("facts/", "join/curve.py")
 READERS = {"duckdb", "polars", "csv", "sqlite3", "adbc_driver_manager", "adbc_driver_postgresql", "psycopg"}
@@ -39,9 +40,9 @@ PIPELINE |= {"drafted", "drafted_from_codebook"}
 PIPELINE |= {"open_data", "answerer", "ask", "ask_batch", "open_parts", "rehearsal"}
 
 
-def problems(path, name):
+def problems(source, name):
     """What a module does, or could do through a name that it takes hold of, that its room does not allow."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(source)):
         line = getattr(node, "lineno", 0)
         for module in imported(node):
             for text in import_problems(module, name):
@@ -110,14 +111,14 @@ def imported(node):
     return []
 
 
-def all_problems(source):
-    modules = sorted(source.rglob("*.py"))
-    assert len(modules) > 30
-    return [text for path in modules for text in problems(path, path.relative_to(source).as_posix())]
+def read(name):
+    return (SOURCE / name).read_text(encoding="utf-8")
 
 
 def test_no_module_leaves_its_room():
-    assert all_problems(SOURCE) == []
+    names = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    assert len(names) > 30
+    assert [text for name in names for text in problems(read(name), name)] == []
 
 
 @pytest.mark.parametrize(
@@ -150,10 +151,8 @@ def test_no_module_leaves_its_room():
         ("noise/laplace.py", "exec('import margrave.measure')"),
     ],
 )
-def test_the_reading_of_the_source_catches(module, line, tmp_path):
-    copy = copy_of_source(tmp_path)
-    seed(copy / module, line)
-    assert any(text.startswith(module) for text in all_problems(copy))
+def test_the_reading_of_the_source_catches(module, line):
+    assert list(problems(f"{read(module)}\n\n{line}\n", module))
 
 
 def copy_of_source(folder):
@@ -175,7 +174,7 @@ def test_the_contracts_hold(tmp_path):
     copy_of_source(tmp_path)
     result = lint(tmp_path)
     assert result.returncode == 0, result.stdout
-    assert "3 kept, 0 broken" in result.stdout
+    assert "5 kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize(

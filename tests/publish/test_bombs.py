@@ -1,13 +1,14 @@
 """Small files that announce, or unpack to, far more than they hold. Each is refused in one line, within little memory.
 
 Every bomb is read by a process of its own, which may take what reading a sound bundle takes and 512 MiB more. Its
-address space is limited, too, so that one that goes off ends in an error there and not in a swapping machine.
+address space is limited, too, so that one that goes off ends in an error there and not in a swapping machine. These
+processes are copies of one that has imported everything already.
 """
 
 import subprocess
 import sys
 import zipfile
-from functools import cache
+from threading import Timer
 
 import numpy as np
 import pyarrow as pa
@@ -26,17 +27,14 @@ SECONDS = 60
 """Far more than any of these take, on a machine that does other things beside."""
 
 READ = """
-import resource, sys
-path, room = sys.argv[1], int(sys.argv[2])
+import os, resource, sys
 import numpy, pandas, pyarrow.parquet, scipy.sparse
 import margrave as mg
 from margrave.publish.bundle import bundle
 from margrave.publish.verification.verify import verify
 from margrave.planning import limits
 from margrave.errors import MargraveError
-limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS = map(int, sys.argv[3:])
-if room:
-    resource.setrlimit(resource.RLIMIT_AS, (room, room))
+limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS = map(int, sys.argv[1:])
 def said(call):
     try:
         call()
@@ -45,24 +43,49 @@ def said(call):
     return "read"
 def tables(release):
     return [release.table(*margin) for margin in release.plan.spec.margins]
-print(said(lambda: tables(mg.Release.load(path))), said(lambda: verify(path)), sep="\\n")
-with open("/proc/self/status") as status:
-    print(*(line.split()[1] for line in status if line.startswith(("VmPeak", "VmHWM"))))
+def read(path, room):
+    if room:
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    print(said(lambda: tables(mg.Release.load(path))), said(lambda: verify(path)), sep="\\n")
+    with open("/proc/self/status") as status:
+        print(*(line.split()[1] for line in status if line.startswith(("VmPeak", "VmHWM"))), flush=True)
+for line in sys.stdin:
+    room, path = line.rstrip("\\n").split(" ", 1)
+    child = os.fork()
+    if not child:
+        try:
+            read(path, int(room))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    print(flush=True)
 """
 
 
-def run(path, room=0):
+@pytest.fixture(scope="module")
+def reader():
+    """Reads a path in a copy of a process, with so much address space, and gives the lines that it prints."""
     simulated = (limits.MANY_SIMULATIONS, limits.FEW_SIMULATIONS)
-    command = [sys.executable, "-c", READ, str(path), str(room), *map(str, simulated)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.splitlines()
+    command = [sys.executable, "-c", READ, *map(str, simulated)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def read(path, room=0):
+            guard = Timer(SECONDS, process.kill)
+            guard.start()
+            print(room, path, file=process.stdin, flush=True)
+            lines = list(iter(lambda: process.stdout.readline().rstrip("\n"), ""))
+            guard.cancel()
+            assert process.poll() is None, "it took too long"
+            return lines
+
+        yield read
+        process.stdin.close()
 
 
-@cache
-def honest(path):
+@pytest.fixture(scope="module")
+def honest(sound, reader):
     """The address space and the memory, in bytes, that a sound bundle is read in."""
-    load, verified, peaks = run(path)
+    load, verified, peaks = reader(sound)
     assert (load, verified) == ("read", "read")
     return [int(peak) << 10 for peak in peaks.split()]
 
@@ -74,12 +97,12 @@ def sound(releases, tmp_path_factory):
 
 
 @pytest.fixture
-def defused(sound):
+def defused(honest, reader):
     """Reads a bomb, and gives what was said when loading and when verifying it, each in one line."""
+    space, memory = honest
 
     def read(path):
-        space, memory = honest(sound)
-        load, verified, peaks = run(path, space + 2 * ROOM)
+        load, verified, peaks = reader(path, space + 2 * ROOM)
         assert int(peaks.split()[1]) << 10 < memory + ROOM
         return load, verified
 

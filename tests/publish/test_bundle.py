@@ -248,4 +248,5 @@ def test_notebooks_show_releases(out):
     assert "A small survey" in text
     assert "NOT PRIVATE" in repr(out)
     assert "smoke" in out.plan._repr_html_()
+    assert all("<summary>What the words mean</summary><dl><dt>" in one for one in (text, out.plan._repr_html_()))
     assert "<td>" in out.table("smoke")._repr_html_()

@@ -25,9 +25,14 @@ PINNED = {
         2: "1acee2bb0a78dbc5db91ecc3d63299c79c0edc433b053b18109a5393c76e2cd9",
         3: "c06d0f5aeaeee77665d6aa3fb4514907ed9a9deb969cd1f7c424982890e34dbb",
         4: "16e401d073aa8c6c3541981cb21ebd440bceebb30a3865a8803a2cc8a243a3ad",
+        5: "e9aa883fdedc5d7ad7b779027793a62d2fbf571cd5c7b2350c1aab084b84f30c",
+        6: "1ac6668cb4e3fd2bcf36ac17b058e98680c8901ee1b14fa609bf2f325375021d",
     },
-    # Only half-widths in closed form differ between the two.
-    "bars": dict.fromkeys((1, 2), "71b7ae29ddabbec6a43d46e306da2f0ab70d07e8050ec53effd60f91d098f06c"),
+    "bars": {
+        # Only half-widths in closed form differ between the first two.
+        **dict.fromkeys((1, 2), "71b7ae29ddabbec6a43d46e306da2f0ab70d07e8050ec53effd60f91d098f06c"),
+        3: "5e50a5e73b2f623e8e918ed5cdfc552df9f7e48a3061dee7a678158f2a70591d",
+    },
 }
 """The outputs of each form, as a digest. Past lines stay: bundles of those forms are out there."""
 

@@ -14,7 +14,7 @@ from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.publish.microdata import columns, records, typed
 from margrave.publish.verification.verify import verify
-from margrave.reconstruct.published import publishable
+from margrave.reconstruct.publishable import publishable
 from margrave.spec.codebook import CodebookEntry, Range
 from tests.shapes import frame_of, spec_of
 

@@ -13,7 +13,9 @@ from margrave.planning.describe import number
 from margrave.planning.publication import publishing
 from margrave.publish.report.tables import Shown, table_article
 from margrave.publish.verification.verify import verify
-from margrave.reconstruct.published import INTERRUPTED, publish, publishable
+from margrave.reconstruct.publication import INTERRUPTED
+from margrave.reconstruct.publishable import publishable
+from margrave.reconstruct.published import publish
 from margrave.reconstruct.records import possible
 
 pytestmark = pytest.mark.slow

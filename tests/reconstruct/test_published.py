@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import margrave as mg
-from margrave.reconstruct.published import AS_MEASURED
+from margrave.reconstruct.publication import AS_MEASURED, NOT_AS_MEASURED
 
 SHAPE = (4, 4, 3, 4)
 NAMES = "abcd"
@@ -74,6 +74,7 @@ def test_where_no_whole_table_has_them_the_fitted_one_is_rounded(monkeypatch):
     _, rows = people()
     published = released("1000000", rows)
     assert AS_MEASURED not in published.notes
+    assert NOT_AS_MEASURED in published.notes
     assert published.rounding == "controlled"
 
 

@@ -13,10 +13,12 @@ from margrave.ledger import verify
 from margrave.ledger.statements.allowance import allowances
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.programs.work import Work
 from margrave.planning.questions.question import PricedQuestion
 from margrave.publish.verification.verify import verify as verify_bundle
 from margrave.session.expressions import col as c
 from margrave.session.expressions import when
+from margrave.session.public import public
 from margrave.session.session import Session
 from tests.session.conftest import CANARY, SPEC, clinic
 
@@ -72,6 +74,24 @@ def test_answers_are_near_the_truth(session):
     assert p.choose(c.region).release(eps="0.01").rows[0].value in ("north", "south")
     assert p.median(c.income).release(eps="0.01").rows[0].extra["off_by"] > 0
     assert len(p.cumulative(c.age).release(eps="0.01").rows) == 111
+
+
+def test_names_are_whatever_an_analyst_gives_and_nothing_is_lost_by_them(session):
+    p, v = session["people"], session["visits"]
+    week = public({"day": [1, 2], "a b": ["x", "y"]}, key="day")
+    hostile = p.compute(**{"day": c.age, 'q"q,': c.income // 3}).where(c["day"] > 3).sum(c['q"q,'], low=0, high=5)
+    for question in (v.join(week, on=c.seen.weekday()).group_by(c["a b"]).count(rows=1), hostile):
+        assert session.ask(question.text).node == question.node
+    first = p.compute(**{"age group": c.age.bins(0, 50, 110)}).where(
+        ~c["age group"].is_missing(), ~c.region.is_missing()
+    )
+    asked = first.tables([["age group", "region"]])
+    asked.release(eps=0.5)
+    assert session.ask(asked.text).node == asked.node
+    assert session.best(first.group_by(c["age group"]).count()).answers == 1
+    told = p.histogram(c.age, [0, 50, 110]).release(eps=0.1).to_pandas()
+    assert list(told["age"]) == ["0-49", "50-110"] and "value" in told
+    assert p.histogram(c.age // 20).text == "people by bin = (age // 20) count"
 
 
 def test_what_cannot_be_afforded_is_refused_and_costs_nothing(session, ledger):
@@ -137,7 +157,7 @@ def test_a_killed_worker_is_a_fault_that_stays_charged_and_is_free_to_repeat(ses
 
 @pytest.mark.slow
 def test_a_worker_that_takes_too_long_is_given_up(session, monkeypatch):
-    monkeypatch.setattr("margrave.measure.questions.asking.GUARD", 0)
+    monkeypatch.setattr(Work, "guard", 0.0)
     with pytest.raises(FaultError):
         session["people"].count().release(eps=0.1)
     monkeypatch.undo()

@@ -6,7 +6,7 @@ import pytest
 
 import margrave as mg
 from margrave.errors import RefusedError, SpecError, UsageError
-from margrave.facts.declared import given_values, is_given
+from margrave.facts.declared import given_total, given_values, is_given
 from margrave.spec.workload import PublicFact
 from tests.shapes import spec_of
 
@@ -59,6 +59,14 @@ def test_values_in_the_spec_survive_every_round_trip():
     assert mg.Spec.from_dict(json.loads(json.dumps(found.public_dict()))) == found
 
 
+def test_a_total_may_be_given_beside_whole_tables_that_are_read():
+    found = spec('["a"], { of = [], count = 9 }, { cell = { b = "x" } }')
+    assert [fact.counts for fact in found.public] == [None, (9,), None]
+    assert not is_given(found)
+    assert given_total(found) == 9
+    assert mg.Spec.parse(found.to_toml()) == found
+
+
 @pytest.mark.parametrize(
     ("public", "text"),
     [
@@ -74,6 +82,13 @@ def test_values_in_the_spec_survive_every_round_trip():
         ('["a"], { of = ["a"], counts = [1, 2] }', "is listed twice"),
         ('["a"], { of = ["b"], counts = [1, 2] }', "is given, and {a} is read from the data"),
         ('{ of = ["b"], counts = [1, 2] }, ["a"]', "is read from the data, and {b} is given"),
+        ('{ of = [], count = 3 }, { cell = { a = "p" } }', "is read from the data, and the total is given"),
+        ('[], { of = ["a"], counts = [1, 2] }', "is given, and the total is read from the data"),
+        (
+            '{ of = [], count = 3 }, { of = ["b"], counts = [1, 2] }, ["a"]',
+            "beside whole tables that are read, the total",
+        ),
+        (f'{{ of = [], count = {1 << 40} }}, ["a"]', "public[0]: the total has a count of 2⁴⁰ or more"),
         (
             '{ of = ["a", "b"], counts = [1, 2, 3, 4] }, { of = ["b", "c"], counts = [5, 0, 0, 4, 0, 1] }',
             "{b, c} gives 5 to {b=x}, and {a, b} gives 4",

@@ -11,7 +11,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import maximal
 from margrave.errors import RefusedError
 
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 18
 """Records are counted in blocks of about this many: the codes of a few attributes then fit in a core's cache."""
 
 MERGED_CELLS = 1 << 15

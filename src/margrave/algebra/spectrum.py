@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 
 import numpy as np
-from scipy.fft import dct, idct
 
 from margrave.algebra.arrays import Floats
 
@@ -37,19 +36,19 @@ class Transform:
 
     def forward(self, table: Floats) -> Floats:
         """Coordinates of a table."""
-        return self._round(table, self._matrices, dct)
+        return self._round(table, self._matrices, "dct")
 
     def backward(self, coordinates: Floats) -> Floats:
         """The table with the given coordinates."""
-        return self._round(coordinates, [None if one is None else one.T for one in self._matrices], idct)
+        return self._round(coordinates, [None if one is None else one.T for one in self._matrices], "idct")
 
-    def _round(self, values: Floats, matrices: list[Floats | None], fast: Callable[..., Floats]) -> Floats:
+    def _round(self, values: Floats, matrices: list[Floats | None], fast: str) -> Floats:
         """Each step turns the first axis and moves it last, so that all come round."""
         scale = 1.0
         for size, matrix in zip(self.shape, matrices, strict=True):
             values = values.reshape(size, -1)
             if matrix is None:
-                values = np.ascontiguousarray(fast(values, norm="ortho", axis=0).T)
+                values = np.ascontiguousarray(_fast(fast)(values, norm="ortho", axis=0).T)
             elif size == 2:  # additions alone are faster than a product with so small a matrix
                 turned = np.empty((values.shape[1], 2))
                 np.add(values[0], values[1], out=turned[:, 0])
@@ -58,6 +57,14 @@ class Transform:
             else:
                 values = np.ascontiguousarray((matrix @ values).T)
         return values.reshape(self.shape) * scale
+
+
+def _fast(name: str) -> Callable[..., Floats]:
+    """A fast cosine transform, or its inverse."""
+    from scipy import fft
+
+    found: Callable[..., Floats] = getattr(fft, name)
+    return found
 
 
 def turned(values: Floats, matrices: Sequence[Floats]) -> Floats:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from margrave.messages.catalogue import spoken
+
 if TYPE_CHECKING:
     from margrave.algebra.domain import Margin
 
@@ -36,4 +38,5 @@ def number(value: float) -> str:
         return "0"
     # The last bits differ between processors: without them, a tie is rounded to the same side everywhere.
     value = round(value, 6) if abs(value) >= 1000 else float(f"{value:.9g}")
-    return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e15 else f"{value:.0f}"
+    text = f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e15 else f"{value:.0f}"
+    return spoken().localised(text)

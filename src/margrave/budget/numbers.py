@@ -36,9 +36,10 @@ def exact_text(number: Fraction) -> str:
 def readable(number: Fraction) -> str:
     """The exact text of a number, if it is short, and otherwise a few digits of it."""
     text = exact_text(number)
-    return (
-        text if len(text) <= _LONGEST_READ else f"about {Decimal(number.numerator) / Decimal(number.denominator):.6g}"
-    )
+    if len(text) <= _LONGEST_READ:
+        return text
+    digits, mark, exponent = f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}".partition("e")
+    return f"about {digits.rstrip('0').rstrip('.') if '.' in digits else digits}{mark}{exponent}"
 
 
 def exact_number(text: str) -> Fraction:

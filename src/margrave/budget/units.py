@@ -20,6 +20,7 @@ from margrave.budget.numbers import exact_number as exact_number
 from margrave.budget.numbers import exact_text as exact_text
 from margrave.budget.numbers import readable as readable
 from margrave.errors import UsageError
+from margrave.messages.catalogue import later
 
 
 def _check_positive(name: str, number: object) -> None:
@@ -142,7 +143,7 @@ class PureDP(_Unit):
     """Pure ε-differential privacy."""
 
     epsilon: Fraction
-    called, symbol, gaussian = "pure differential privacy", "ε", (False,)
+    called, symbol, gaussian = later("pure differential privacy"), "ε", (False,)
     delta: ClassVar[Fraction] = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -195,7 +196,7 @@ class ApproxDP(_Unit):
 
     epsilon: Fraction
     delta: Fraction
-    called, symbol, gaussian = "differential privacy", "ε", (True, False)
+    called, symbol, gaussian = later("differential privacy"), "ε", (True, False)
     adaptive = False
 
     def __post_init__(self) -> None:
@@ -251,7 +252,7 @@ class ZCDP(_Unit):
     """ρ-zero-concentrated differential privacy."""
 
     rho: Fraction
-    called, symbol, gaussian = "zero-concentrated differential privacy", "ρ", (True,)
+    called, symbol, gaussian = later("zero-concentrated differential privacy"), "ρ", (True,)
     power = 2
     delta: ClassVar[Fraction] = Fraction(0)
 

@@ -144,8 +144,14 @@ def report(
     to: Annotated[
         Path | None, typer.Option("--out", help="Make the report anew, as this new file.", show_default=False)
     ] = None,
+    language: Annotated[str, typer.Option(help="With --out: of the report, en or de.", metavar="CODE")] = "en",
 ) -> None:
     """Print where the report of a release is, or make it anew."""
+    from margrave.errors import UsageError
+    from margrave.messages.catalogue import messages_of, speaking
     from margrave.publish.ways.registry import report_of
 
-    typer.echo(report_of(out, to))
+    if to is None and language != "en":
+        raise UsageError("--language is of a report that is made anew: name a new file with --out")
+    with speaking(messages_of(language)):
+        typer.echo(report_of(out, to))

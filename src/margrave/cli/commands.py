@@ -60,7 +60,8 @@ def release(
     with warnings_of_data(), progress("Measuring") as update:
         charged = {"account": account, "dataset": dataset, "request": request}
         if ledger is None:
-            _check_uncharged(clock_is_right, charged, kept=to is not None or to_print or as_json or seed is not None)
+            kept = to is not None or to_print or as_json or seed is not None
+            _check_uncharged(spec, clock_is_right, charged, kept=kept)
         out = _released(spec, data, ledger, clock_is_right, **charged, seed=seed, progress=update)
     if not out.private:
         notice("NOT PRIVATE: the noise comes from a seed and can be taken away by anybody who knows it.")
@@ -71,17 +72,16 @@ def release(
         _write(out, to, key)
 
 
-def _check_uncharged(clock_is_right: bool, charged: Mapping[str, Any], *, kept: bool) -> None:
+def _check_uncharged(spec: Path, clock_is_right: bool, charged: Mapping[str, Any], *, kept: bool) -> None:
     """Refuse what only a ledger could do, and a release that no ledger keeps and nobody wants to keep."""
     from margrave.errors import UsageError
+    from margrave.planning.ways.registry import load_spec, spec_way
 
     if clock_is_right or any(value is not None for value in charged.values()):
         raise UsageError("an account, a data set or a request is charged to a ledger: name it with --ledger")
     if not kept:
-        raise UsageError(
-            "the budget would be spent and nothing kept: name a place with --out, or say --print if looking once is "
-            "enough"
-        )
+        lost = spec_way(load_spec(spec).way).unkept
+        raise UsageError(f"{lost}: name a place with --out, or say --print if looking once is enough")
 
 
 def _write(out: Any, to: Path, key: Any) -> None:

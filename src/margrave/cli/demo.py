@@ -50,6 +50,8 @@ def demo(
     called = "margrave" if which("margrave") else sys.argv[0]  # `make demo` leaves no program on the path
     say(f"The release is in {folder / 'release'}; check it with: {called} verify {folder / 'release'}")
     say(f"A report to look at in a browser: {folder / 'release' / 'report.html'}")
+    say(f"A server to ask, with everything set up (margrave[serve]): {called} serve --demo")
+    say(f"Build tables of your own in a browser: {called} explore {folder / 'release'}")
 
 
 def _charged_twice(name: str, planned: Plan, url: str) -> Release:

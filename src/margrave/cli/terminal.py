@@ -101,17 +101,11 @@ def json_text(value: Any) -> str:
 
 def print_csv(frame: pd.DataFrame) -> None:
     """A data frame as CSV (RFC 4180, line feeds): as it is for a program, harmless in a terminal."""
-    lines = [list(frame.columns), *frame.itertuples(index=False)]
-    text = "".join(",".join(map(_field, line)) + "\n" for line in lines)
+    from margrave.publish.csv_text import csv_text
+
+    text = csv_text(frame)
     # Not by typer, which takes what looks like a colour out of what it writes to a pipe.
     sys.stdout.write(clean(text, lines=True) if sys.stdout.isatty() else text)
-
-
-def _field(value: Any) -> str:
-    if not isinstance(value, str):
-        return "" if value is None or value != value else repr(value.item() if hasattr(value, "item") else value)
-    plain = value and value == value.strip() and not any(mark in value for mark in ',"\r\n')
-    return value if plain else '"' + value.replace('"', '""') + '"'
 
 
 @contextmanager

@@ -90,8 +90,11 @@ def disclosures(spec: Spec) -> tuple[Disclosure, ...]:
 
 
 def is_given(spec: Spec) -> bool:
-    """Whether the spec holds the values of its facts, so that they are not read from the data."""
-    return any(fact.counts is not None for fact in spec.public)
+    """Whether the spec holds the values of its facts, so that they are not read from the data.
+
+    A total that is given beside tables that are read follows from these, and only says what their price counts on.
+    """
+    return bool(spec.public) and all(fact.counts is not None for fact in spec.public)
 
 
 def given_values(spec: Spec) -> dict[Margin | KnownCell, Array | int]:

@@ -16,8 +16,22 @@ check        everything recomputed from the journal
 statements/  what is said of it to people: allowances, the journal in words, the public statement
 """
 
-from margrave.ledger.check import Checked, verify
-from margrave.ledger.ledger import Ledger
-from margrave.ledger.values import Charge, DataSetName, Head, Notion, Request
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from margrave.ledger.check import Checked, verify
+    from margrave.ledger.ledger import Ledger
+    from margrave.ledger.values import Charge, DataSetName, Head, Notion, Request
 
 __all__ = ["Charge", "Checked", "DataSetName", "Head", "Ledger", "Notion", "Request", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when first used: whoever needs only what a ledger is told waits for nothing else."""
+    if name not in __all__:
+        raise AttributeError(f"module 'margrave.ledger' has no attribute {name!r}")
+    from margrave.ledger import check, ledger, values
+
+    return next(getattr(home, name) for home in (values, ledger, check) if hasattr(home, name))

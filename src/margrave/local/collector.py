@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -13,9 +13,11 @@ import numpy as np
 
 from margrave.crossing import Collected
 from margrave.errors import DataError, UsageError
-from margrave.local.kept import is_kept, read_kept
+from margrave.files.writing import replace_file
+from margrave.local.kept import Kept, is_kept, kept_bytes, read_kept
+from margrave.local.memory import alone
 from margrave.local.reports import TOKEN, question_digits, read_symbols
-from margrave.local.tokens import Allowed, AnyToken
+from margrave.local.tokens import Allowed, AnyToken, token_hash
 from margrave.planning.local.plan import LocalPlan
 from margrave.progress import Progress
 
@@ -36,8 +38,8 @@ REFUSALS = (OTHER, MALFORMED, RANGE, UNKNOWN, DUPLICATE)
 class Collector:
     """What has been collected so far for a plan."""
 
-    def __init__(self, plan: LocalPlan, allowed: Allowed | None = None) -> None:
-        """``allowed``: the tokens that were handed out, where others are to be refused."""
+    def __init__(self, plan: LocalPlan, allowed: Allowed | None = None, before: Kept | None = None) -> None:
+        """``allowed``: the tokens that were handed out, where others are to be refused. ``before``: what goes on."""
         if allowed is not None and plan.spec.shuffler is not None:
             raise UsageError("reports to a shuffler carry no token: it is the shuffler who checks which were issued")
         self.plan = plan
@@ -45,17 +47,26 @@ class Collector:
         self._tallies = [np.zeros(one.mechanism.tally_shape, dtype=np.int64) for one in plan.questions]
         self._counts = [0] * len(plan.questions)
         self._refused: Counter[str] = Counter()
-        self._tokens: set[bytes] = set()
+        self.tokens: set[bytes] = set()
+        """The hashes of those that were used."""
+        if before is not None:
+            self._tallies = [one.copy() for one in before.collected.tallies]
+            self._counts = list(before.collected.counts)
+            self._refused.update(before.collected.refused)
+            self.tokens.update(before.tokens or ())
         self._waiting: list[list[bytes]] = [[] for _ in plan.questions]
         digits = question_digits(plan)
         self._numbers = {f"{number:0{digits}x}".encode(): number for number in range(len(plan.questions))}
 
     def add(self, lines: Iterable[bytes]) -> None:
-        """Take reports, a line each; those refused are counted by kind. Of equal tokens the first counts."""
-        own, numbers, waiting, tokens = self.plan.hash.encode(), self._numbers, self._waiting, self._tokens
+        """Take reports, a line each; those refused are counted by kind. Of equal tokens the first counts.
+
+        A token is used up by the first report that is written as one, even if its symbol then turns out to be none.
+        """
+        own, numbers, waiting, tokens = self.plan.hash.encode(), self._numbers, self._waiting, self.tokens
         widths = [one.mechanism.digits for one in self.plan.questions]
         shuffled, refused, token_like = self.plan.spec.shuffler is not None, self._refused, TOKEN.fullmatch
-        allowed = self._allowed
+        allowed, hash_ = self._allowed, self.plan.hash
         for line in lines:
             parts = line.split(b",")
             if len(parts) != 4:
@@ -71,13 +82,13 @@ class Collector:
                 refused[RANGE if number is None and len(question) == len(next(iter(numbers))) else MALFORMED] += 1
             elif token if shuffled else token_like(token) is None:
                 refused[MALFORMED] += 1
-            elif not shuffled and token not in allowed:
+            elif not shuffled and (hashed := token_hash(hash_, token)) not in allowed:
                 refused[UNKNOWN] += 1
-            elif token in tokens:
+            elif not shuffled and hashed in tokens:
                 refused[DUPLICATE] += 1
             else:
                 if not shuffled:
-                    tokens.add(token)
+                    tokens.add(hashed)
                 waiting[number].append(symbol)
                 if len(waiting[number]) >= _TOGETHER:
                     self._count(number)
@@ -122,20 +133,43 @@ def collect(
     if len(listed) == 1 and is_kept(Path(listed[0])):
         if allowed is not None:
             raise UsageError(f"{listed[0]} holds sums, and no tokens: give the issued ones when reports are collected")
-        return read_kept(plan, Path(listed[0]))
+        return read_kept(plan, Path(listed[0])).collected
+    return _collect(Collector(plan, allowed), listed, progress).collected()
+
+
+def collect_into(
+    path: Path,
+    plan: LocalPlan,
+    sources: Iterable[str | Path],
+    progress: Progress | None = None,
+    allowed: Allowed | None = None,
+) -> Collected:
+    """Add reports to the collection in a file, which is made if there is none; no token counts twice in all of it."""
+    if plan.spec.shuffler is not None:
+        raise UsageError("reports to a shuffler carry no token by which one could be found again: collect all at once")
+    with alone(path):
+        before = read_kept(plan, path) if path.exists() else Kept(Collector(plan).collected(), frozenset())
+        if before.tokens is None:
+            raise UsageError(f"{path} holds sums alone, without the tokens that were used: begin a new collection")
+        collector = _collect(Collector(plan, allowed, before), list(sources), progress)
+        collected = collector.collected()
+        replace_file(path, kept_bytes(plan, collected, collector.tokens))
+    return collected
+
+
+def _collect(collector: Collector, listed: Sequence[str | Path], progress: Progress | None) -> Collector:
     sums = next((one for one in listed if is_kept(Path(one))), None)
     if sums is not None:  # a file in a folder may be anybody's, and is only counted as malformed
         raise UsageError(
             f"{sums} holds sums, in which no token can be looked up: give it alone, or all reports in one collection"
         )
-    collector = Collector(plan, allowed)
     for number, source in enumerate(_files(listed)):
         with _opened(source) as handle:
             for lines in _lines(handle):
                 collector.add(lines)
         if progress is not None:
             progress(number + 1, None)
-    return collector.collected()
+    return collector
 
 
 def _files(sources: Iterable[str | Path]) -> Iterator[str | Path]:

@@ -33,29 +33,13 @@ class Memory:
 
     def once(self, plan: LocalPlan, make: Callable[[], str]) -> str:
         """The report about the questions of a plan, made if there is none, and remembered before anybody sees it."""
-        with self._alone():
+        with alone(self.path):
             if (found := self.recall(plan)) is not None:
                 return found
             line = make()
             content = json.dumps(self._read() | {plan.memory_key: line}, indent=1) + "\n"
             replace_file(self.path, content.encode())
             return line
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While no other process makes a report: two at once would both find none, and make two."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock = None if fcntl is None else os.open(self.path.parent, os.O_RDONLY)
-        except OSError as error:
-            raise DataError(f"{self.path.parent} cannot hold the memory of reports ({error.strerror})") from None
-        try:
-            if lock is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            if lock is not None:
-                os.close(lock)
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -67,6 +51,23 @@ class Memory:
         if not isinstance(found, dict):
             raise DataError(f"{self.path} is not the memory of reports: name another with --memory, or repair it")
         return found
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """While no other process changes a file: two at once would both find the old one, and one change would be lost."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = None if fcntl is None else os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(f"{path.parent} cannot hold {path.name} ({error.strerror})") from None
+    try:
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _default() -> Path:

@@ -50,6 +50,7 @@
     event.preventDefault();
     if (remembered() !== null) {
       show(remembered());
+      at("yours").focus();
       return;
     }
     const answers = Object.create(null);
@@ -61,16 +62,19 @@
     const own = token();
     const made = margraveEncoder.encode(random, plan, answers, plan.shuffled ? "" : own);
     const titles = plan.questions[made.question].margin.map((name) => plan.titles[name]);
-    const about = `Your device drew by lot what to report on: ${titles.join(" — together with — ")}.`;
+    const about = `Your device drew by lot what to report on: ${titles.join(" — together with — ")}`;
     const kept = { plan: plan.plan, line: made.line, token: own, about };
     remember(kept);
     at("questions").reset();
     show(kept);
+    at("yours").focus();
   }
 
+  // A report for a shuffler ends with a comma; in a file the token that the shuffler takes off stands behind it.
   function save() {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([`${at("report").textContent}\n`], { type: "text/plain" }));
+    const line = `${at("report").textContent}${plan.shuffled ? at("token").value : ""}\n`;
+    link.href = URL.createObjectURL(new Blob([line], { type: "text/plain" }));
     link.download = "report.txt";
     link.click();
   }

@@ -12,7 +12,7 @@ from margrave.errors import UsageError
 from margrave.local.reports import question_digits
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.question import WEIGHTS
-from margrave.planning.local.words import guarantee_words
+from margrave.planning.local.words import guarantee_words, sure
 
 
 def device_plan(plan: LocalPlan) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def page_html(plan: LocalPlan, post: str | None = None) -> str:
         "FORM_ACTION": f"'{target}'" if post is None else escape(target),
         "WORDS": "".join(f"<li>{escape(text)}</li>" for text in guarantee_words(plan)),
         "WHO": escape(_who(plan)),
+        "SURE": f"{100 * sure(plan.odds):.0f} %",
         "QUESTIONS": "".join(_fieldset(plan, name) for name in plan.asked),
         "POST": "" if post is None else escape(post),
         "ENCODER": _resource("encoder.js"),
@@ -70,10 +71,14 @@ def _who(plan: LocalPlan) -> str:
     """Who sees what of a report."""
     shuffler = plan.spec.shuffler
     if shuffler is None:
-        return "The collector sees your report and its token. The token only keeps anybody from being counted twice."
+        return (
+            "This line is all that is sent. It does not hold your answers. The collector sees your report and its "
+            "token, which only keeps anybody from being counted twice."
+        )
     return (
-        f"Your report goes to {shuffler.name}, with a token beside it that keeps anybody from being counted twice. "
-        "There the token is taken off and the reports are mixed before the collector sees them."
+        f"This line is all that is sent, to {shuffler.name}, with a token beside it that keeps anybody from being "
+        "counted twice. It does not hold your answers. The token is taken off there and the reports are mixed before "
+        "the collector sees them."
     )
 
 

@@ -23,15 +23,15 @@ _FORMAT = "margrave-issued"
 
 
 class Allowed(Protocol):
-    """Which tokens a collector takes."""
+    """Which tokens a collector takes, by their hashes."""
 
-    def __contains__(self, token: bytes, /) -> bool: ...
+    def __contains__(self, hashed: bytes, /) -> bool: ...
 
 
 class AnyToken:
     """Every token, where nobody says which were handed out."""
 
-    def __contains__(self, token: bytes) -> bool:
+    def __contains__(self, hashed: bytes) -> bool:
         return True
 
 
@@ -45,7 +45,7 @@ class Issued:
     @classmethod
     def of(cls, plan: LocalPlan, tokens: Iterable[str]) -> Issued:
         """What a collector is given of these tokens."""
-        return cls(plan.hash, frozenset(_hashed(plan.hash, token.encode()) for token in tokens))
+        return cls(plan.hash, frozenset(token_hash(plan.hash, token.encode()) for token in tokens))
 
     @classmethod
     def read(cls, plan: LocalPlan, path: Path) -> Issued:
@@ -68,8 +68,8 @@ class Issued:
         """The list as a file."""
         return "\n".join([f"{_FORMAT},1,{self.plan}", *sorted(one.hex() for one in self.hashes), ""]).encode()
 
-    def __contains__(self, token: bytes) -> bool:
-        return _hashed(self.plan, token) in self.hashes
+    def __contains__(self, hashed: bytes) -> bool:
+        return hashed in self.hashes
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -83,5 +83,6 @@ def draw_tokens(count: int, generator: Generator) -> list[str]:
     return [drawn[start : start + 2 * _BYTES] for start in range(0, len(drawn), 2 * _BYTES)]
 
 
-def _hashed(plan: str, token: bytes) -> bytes:
+def token_hash(plan: str, token: bytes) -> bytes:
+    """What is kept of a token: it tells whether a token is the same, and none can be made of it."""
     return sha256(plan.encode() + b"," + token).digest()

@@ -34,9 +34,10 @@ def measure_graph(plan: GraphPlan, data: Any, generator: Generator, progress: Pr
 def _edges(spec: GraphSpec, data: Any, progress: Progress | None) -> Integers:
     """For each pair of nodes, 1 if there is an edge and 0 if not."""
     columns, nodes = spec.data.columns, len(spec.nodes)
+    source = open_source(data, dialect=spec.data.dialect)
     outside = max(spec.nodes.names, key=len) + "*"  # longer than every node, so none of them
     entries = tuple(CodebookEntry(name, Categories(spec.nodes.names), other=outside) for name in columns)
-    counts = count_margins(open_source(data), Codebook(entries), [columns], progress=progress)[columns]
+    counts = count_margins(source, Codebook(entries), [columns], progress=progress)[columns]
     failures = Failures()
     for axis, name in enumerate(columns):
         unknown = int(counts.sum(axis=1 - axis)[nodes])

@@ -16,6 +16,7 @@ from margrave.errors import DataError
 from margrave.measure.failures import Failures, records
 from margrave.measure.recode import Recoder
 from margrave.measure.sources.columns import kind_of, plain
+from margrave.measure.sources.files.commas import as_written, number_columns
 from margrave.measure.sources.sources import check_columns, open_source
 from margrave.planning.join.ids import IdPart, whole_id
 from margrave.planning.join.owners import Owner
@@ -28,7 +29,8 @@ _NO_IDS = ("floats", "booleans")
 def read_members(spec: JoinSpec, owner_name: str, data: Any, progress: Progress | None = None) -> People:
     """Read all rows of an owner; whatever does not fit is refused as a whole, by rule and number."""
     owner = spec.owners[spec.place(owner_name)]
-    source, codebook, failures = open_source(data), spec.codebook(owner), Failures()
+    codebook, failures = spec.codebook(owner), Failures()
+    source = as_written(open_source(data, dialect=owner.dialect), owner.dialect, number_columns(codebook))
     wanted = list(dict.fromkeys([*owner.attributes, *owner.columns]))
     check_columns(source, wanted)
     recoders = [Recoder(codebook[name]) for name in owner.attributes]

@@ -14,7 +14,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.crossing import Answer, ExactTables, Measured
 from margrave.errors import DataError, RefusedError
-from margrave.facts.declared import is_given
+from margrave.facts.declared import given_total, is_given
 from margrave.measure.engines.count import count_margins, count_tables
 from margrave.measure.sources.files.commas import as_written, number_columns
 from margrave.measure.sources.sources import Source, open_source
@@ -23,6 +23,7 @@ from margrave.noise import Generator, sample_many
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.plan import Plan, given_facts
 from margrave.progress import Progress
+from margrave.spec.choices import AUTO
 from margrave.spec.spec import Spec
 
 
@@ -47,6 +48,7 @@ def _options(spec: Spec) -> dict[str, Any]:
         "unit_column": None if unit is None else unit.column,
         "max_records": None if unit is None else unit.max_records,
         "impossible": spec.structural_zeros,
+        "engine": AUTO if section is None else section.engine,
     }
 
 
@@ -54,7 +56,8 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
     """Ask every query of the plan once, and add its noise."""
     sources = {margin: plan.counted_margin(margin) for margin in plan.counted}
     # Facts whose values the spec gives are not compared with the data: nothing that is published depends on it. Only
-    # where their total lowers the price, more records than that are refused.
+    # where their total lowers the price, more records than that are refused; and a total beside tables that are read
+    # must be theirs, which tells nothing that these do not.
     declared = () if is_given(plan.spec) else (*plan.exact, *(margin for margin, _ in plan.cells))
     wanted = dict.fromkeys(sources.values())
     # Every cell gets its noise, so every cell is counted, occupied or not.
@@ -101,6 +104,12 @@ def _check_counts(plan: Plan, tables: Mapping[Margin, NDArray[np.int64]]) -> Non
         raise RefusedError(f"more than {COUNTED_RECORDS} records: the noisy sums could overflow")
     if not records:
         raise DataError("the data has no records: there is nothing to release")
+    total = given_total(plan.spec)
+    if total is not None and not is_given(plan.spec) and records != total:
+        raise DataError(
+            "release.public: the given total is not the number of records in the data, from which the other facts are "
+            "read: correct its count, or write [] in its place"
+        )
     if plan.most_records is not None and records > plan.most_records:
         raise DataError(
             "release.public: the data has more records than the facts give, and the price counts on their number: "

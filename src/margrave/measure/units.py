@@ -136,12 +136,8 @@ class PartedRecords:
                 codes = {name[1:]: np.asarray(table[name]) for name in names}
                 yield Coded(table.num_rows, codes, units=table["unit"])
 
-    def _part(self, ids: pa.Array) -> npt.NDArray[np.uint8]:
-        digests = bytearray()
-        for start in range(0, len(ids), _ROWS):
-            for unit in ids.slice(start, _ROWS).to_pylist():
-                digests += blake2b(_name(unit), key=self._key, digest_size=1).digest()
-        return np.frombuffer(bytes(digests), dtype=np.uint8) % _PARTS
+    def _part(self, ids: pa.Array) -> npt.NDArray[np.uint64]:
+        return _hashes(self._key, ids)[0] % np.uint64(_PARTS)
 
 
 def _numbered(records: Coded) -> dict[str, npt.NDArray[Any]]:
@@ -172,43 +168,39 @@ def _keep(
     units: npt.NDArray[np.int64], ids: pa.Array, codes: list[npt.NDArray[Any]], max_records: int, key: bytes
 ) -> npt.NDArray[np.intp]:
     """Positions of the records that stay: all of the small units, the lowest ranks of the others."""
-    crowded = np.bincount(units, minlength=len(ids)) > max_records
-    many = np.flatnonzero(crowded[units])
-    if many.size == 0:
+    sizes = np.bincount(units, minlength=len(ids))
+    if sizes.max(initial=0) <= max_records:
         return np.arange(len(units))
-    order = many[np.lexsort([*(code[many] for code in reversed(codes)), units[many]])]
-    # Bytes, not numbers: one byte for each small attribute is an eighth of what a matrix of numbers would take.
-    content = np.column_stack([code[order].reshape(-1, 1).view(np.uint8) for code in codes or [units * 0]])
-    ranks = _ranks(units[order], ids, content, key)
-    by_rank = order[np.lexsort([ranks[:, 1], ranks[:, 0], units[order]])]
-    owner = units[by_rank]
-    place = _number_within(np.append(True, owner[1:] != owner[:-1]))
-    few = np.flatnonzero(~crowded[units])
-    return np.sort(np.concatenate([few, by_rank[place < max_records]]))
+    from margrave.measure.lottery import grouped, lowest
+
+    starts = np.append(0, np.cumsum(sizes))
+    keys = np.column_stack(_hashes(key, ids))
+    kept = lowest(starts, grouped(units, starts), keys, _content(codes, len(units)), max_records)
+    return np.flatnonzero(kept)
 
 
-def _ranks(
-    units: npt.NDArray[np.int64], ids: pa.Array, codes: npt.NDArray[np.uint8], key: bytes
-) -> npt.NDArray[np.uint64]:
-    """128-bit keyed hashes of (unit, codes, number among equals) for records sorted by unit and codes."""
-    fresh = np.append(True, (units[1:] != units[:-1]) | (codes[1:] != codes[:-1]).any(axis=1))
-    number = _number_within(fresh)
-    starts = np.flatnonzero(np.append(True, units[1:] != units[:-1]))
-    stops = np.append(starts[1:], len(units))
-    digests = bytearray()
-    for start, stop in zip(starts, stops, strict=True):
-        owner = blake2b(_name(ids[int(units[start])].as_py()), key=key, digest_size=32).digest()
-        for row in range(start, stop):
-            content = codes[row].tobytes() + int(number[row]).to_bytes(8, "big")
-            digests += blake2b(content, key=owner, digest_size=16).digest()
-    return np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2)
+def _content(codes: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[np.uint64]:
+    """The codes of each record as a row of words. One byte for each small attribute: few words hold them all."""
+    content = np.zeros((rows, -(-sum(code.itemsize for code in codes) // 8)), dtype=np.uint64)
+    room, start = content.view(np.uint8), 0
+    for code in codes:
+        room[:, start : start + code.itemsize] = code.reshape(-1, 1).view(np.uint8)
+        start += code.itemsize
+    return content
 
 
-def _name(unit: Any) -> bytes:
-    return unit if isinstance(unit, bytes) else str(unit).encode()
+def _hashes(key: bytes, ids: pa.Array) -> list[npt.NDArray[np.uint64]]:
+    """Two hashes of each id, as the words of a key of its own."""
+    from margrave.measure.lottery import hashes
+
+    names = _names(ids)
+    ends = np.frombuffer(names.buffers()[1], dtype=np.int64)[names.offset : names.offset + len(names) + 1]
+    text = np.frombuffer(names.buffers()[2] or b"", dtype=np.uint8)
+    return [hashes(half, ends, text) for half in np.frombuffer(key, dtype=np.uint64).reshape(2, 2)]
 
 
-def _number_within(fresh: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """0, 1, 2, ... counted anew from every True."""
-    rows = np.arange(len(fresh))
-    return rows - np.maximum.accumulate(np.where(fresh, rows, 0))
+def _names(ids: pa.Array) -> pa.Array:
+    """The ids as texts."""
+    if not (pa.types.is_binary(ids.type) or pa.types.is_large_binary(ids.type)):
+        ids = ids.cast(pa.large_string())
+    return ids.cast(pa.large_binary())

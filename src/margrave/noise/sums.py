@@ -11,28 +11,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor, pi, sqrt
+from math import ceil, floor, inf, pi, sqrt
 
 import numpy as np
 
 from margrave.algebra.arrays import Floats
 from margrave.errors import UsageError
 from margrave.noise.family import Noise
+from margrave.noise.values import COARSE, QUICK, Bins, Draws, Values
 
 _SMOOTHING = 0.005
 """A little Gaussian blur, in standard deviations, makes the distribution of a sum continuous and its characteristic
-function vanish beyond a known frequency. Where it hides nothing, half-widths get a fifth of it as room; where single
-values weigh so much that it would, three times as much, so that they still reach the value they are meant to
-include."""
-_LITTLE_ROOM, _MUCH_ROOM = 1 / 5, 3
+function vanish beyond a known frequency. Where no single value weighs much, it moves a half-width by about one part in
+80,000, outwards. Where one does that it would hide, half-widths get three times as much as room, unless all values
+can be listed."""
+_ROOM = 3
 _SHARP = _SMOOTHING / 16
-"""The blur where it has to be told whether a single value is just within some distance."""
+"""The blur where it has to be told whether a distance is enough."""
+_SURELY = 7
+"""No more than 3e-12 of a blur lies further out, in its standard deviations. With what the inversion leaves out, this
+is less than `_CERTAIN`."""
+_CERTAIN = 1e-9
 _EVEN = 1.5
 """Where the probability on both sides of a point differs by less than this factor, no single value weighs much."""
 _FINEST = 1 << 10
 """A sum on a lattice finer than so many steps to the standard deviation is as good as smooth, but for its last step."""
 _SAME = 1e-9
 """Weights that differ by less, relative to the largest, are taken to be the same: they come from double precision."""
+_SMALL = 1e-5
+"""Terms that are smaller, in standard deviations, are next to nothing: 40 times as much is the most they add."""
 _FEW_TERMS, _MANY_TERMS = 64, 1024
 _NOTHING = -50.0
 """The logarithm of a number that is as good as zero."""
@@ -122,10 +129,15 @@ class WeightedSum:
         found = 0.0
         for weight in weights:
             found = _common(found, weight, nothing)
-        if not weights or found < largest * sqrt(_SAME) or lost > _SAME * self.variance:
+        if not weights or found < largest * sqrt(_SAME) or lost > _SAME**2 * self.variance:
             return None
         near = float(Fraction(found).limit_denominator(1 << 20))
         return near if abs(near - found) <= found * _SAME else found
+
+    @property
+    def _parts(self) -> int:
+        """How many steps of the lattice hold all but next to nothing of the sum."""
+        return max(_FEW_TERMS, ceil(_SPAN * sqrt(self.variance) / (self.step or inf)))
 
     @cached_property
     def _lattice(self) -> tuple[Floats, Floats] | None:
@@ -136,7 +148,7 @@ class WeightedSum:
         """
         if self.step is None or sqrt(self.variance) > _FINEST * self.step:
             return None
-        parts = max(_FEW_TERMS, ceil(_SPAN * sqrt(self.variance) / self.step))
+        parts = self._parts
         frequency = np.asarray(pi / parts * (np.arange(parts) + 0.5), dtype=np.float64)
         log: Floats = np.zeros(parts)
         for term in self.terms:
@@ -151,40 +163,84 @@ class WeightedSum:
             return 1.0
         if self._lattice is not None and self.step is not None:
             turn, part = self._lattice
-            steps = floor(half_width / self.step + sqrt(_SAME))
+            # Beyond half the period there is nothing, but the formula would come round again.
+            steps = min(floor(half_width / self.step + sqrt(_SAME)), self._parts)
             return float(min(max((np.sin((steps + 0.5) * turn) * part).sum(), 0.0), 1.0))
         frequency, weight = self._kernel
-        inside = (np.sin(frequency * (half_width / sqrt(self.variance))) * weight).sum()
+        inside = (np.sin(frequency * min(half_width / sqrt(self.variance), _SPAN)) * weight).sum()
         return float(min(max(inside, 0.0), 1.0))
 
     def half_width(self, level: float) -> float:
-        """The smallest h with P(|X| ≤ h) ≥ level: a value of the sum where that is on a lattice, else a hair more."""
+        """The smallest h with P(|X| ≤ h) ≥ level: a value of the sum where it has few of them or is on a lattice."""
         if not 0 < level < 1:
             raise UsageError(f"a level ({level}) must lie between 0 and 1")
         if not self.terms:
             return 0.0
         if self._lattice is not None and self.step is not None:
             return self._least(level) * self.step
+        if self._few_values is not None and (found := self._few_values.half_width(level)) is not None:
+            return found + self._small
         reached = self._reached(level)
         if self.step is not None:
             # Up to half a step beyond the value is nearer to it than to the next one.
             return ceil(reached / self.step - 0.5) * self.step
-        return reached + (_LITTLE_ROOM if self._smooth(reached) else _MUCH_ROOM) * self.blur * sqrt(self.variance)
+        if self._smooth(reached):
+            return reached
+        found = None if self._values is None else self._values.half_width(level)
+        return reached + _ROOM * self.blur * sqrt(self.variance) if found is None else found + self._small
 
     def reaches(self, half_width: float, level: float) -> bool:
-        """Whether P(|X| ≤ half_width) ≥ level, where values beyond by a thousandth of σ count as within."""
-        found = self.half_width(level)
-        if found <= half_width or self.step is not None or not self.terms:
-            return found <= half_width
-        room = 2 * _MUCH_ROOM * self.blur * sqrt(self.variance)
-        if found - room > half_width or len(self.terms) > _FEW_TERMS:
+        """Whether P(|X| ≤ half_width) ≥ level: never said where it is not so, but for rounding of the half-width.
+
+        On a coarse lattice, and where all values can be listed, it is said wherever it is so; in bins wherever a hair
+        less would do, too. Before, a blurred sum is asked, which is quick: a blur B is at most b but for next to
+        nothing, so that P(|X + B| ≤ h − b) ≤ P(|X| ≤ h) ≤ P(|X + B| ≤ h + b).
+        """
+        if not self.terms or self._lattice is not None:
+            return self.within(half_width) >= level
+        if self._few_values is not None:
+            return self._few_values.within(half_width - self._small) >= level
+        room = _SURELY * self.blur * sqrt(self.variance)
+        if self.within(half_width - room) >= level + _CERTAIN:
+            return True
+        if self.within(half_width + room) < level - _CERTAIN:
             return False
-        sharp = replace(self, blur=_SHARP)
-        return sharp.within(half_width + _MUCH_ROOM * _SHARP * sqrt(self.variance)) >= level
+        coarse = Bins.of(self._draws, COARSE)
+        less, more = half_width - self._small, half_width + self._small
+        if coarse is not None and (coarse.within(less) >= level or coarse.at_most(more) < level):
+            return coarse.within(less) >= level
+        listed = self._values or (coarse and Bins.of(self._draws))
+        if listed is not None:
+            return listed.within(less) >= level
+        sharp, room = replace(self, blur=_SHARP), _SURELY * _SHARP * sqrt(self.variance)
+        return sharp.within(half_width - room) >= level + _CERTAIN
+
+    @cached_property
+    def _draws(self) -> tuple[Draws, ...]:
+        """What is drawn, but for what is `_small`."""
+        return tuple(
+            (term.weight, term.count, term.noise) for term in self.terms if _variance(term) > _SMALL**2 * self.variance
+        )
+
+    @cached_property
+    def _small(self) -> float:
+        """How much terms that are next to nothing beside the others can add together; in double precision, maybe 0."""
+        small = sum(found for term in self.terms if (found := _variance(term)) <= _SMALL**2 * self.variance)
+        return 40 * sqrt(small) if small > _SAME**2 * self.variance else 0.0
+
+    @cached_property
+    def _few_values(self) -> Values | None:
+        """All values of the sum, where there are so few that they are quickly listed."""
+        return Values.of(self._draws, QUICK)
+
+    @cached_property
+    def _values(self) -> Values | None:
+        """All values of the sum, where they can be listed."""
+        return self._few_values or Values.of(self._draws)
 
     def _smooth(self, place: float) -> bool:
         """Whether no single value near a place weighs so much that the blur would hide it."""
-        beside, here = _MUCH_ROOM * self.blur * sqrt(self.variance), self.within(place)
+        beside, here = _ROOM * self.blur * sqrt(self.variance), self.within(place)
         above, below = self.within(place + beside) - here, here - self.within(place - beside)
         return above < _EVEN * below and below < _EVEN * above
 
@@ -219,6 +275,10 @@ class WeightedSum:
         body = ((1 - characteristic) / frequency**2).sum() * step
         tail = 1 / (frequency[-1] + step / 2)
         return float(2 / pi * (body + tail)) * sqrt(self.variance)
+
+
+def _variance(term: Term) -> float:
+    return term.count * term.weight**2 * term.noise.variance
 
 
 def _common(one: float, other: float, nothing: float) -> float:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from margrave.algebra.words import name_of as name_of
 from margrave.algebra.words import number as number
+from margrave.messages.catalogue import later, say
 from margrave.planning.asked import Sheet
+from margrave.planning.glossary import GLOSSARY
 from margrave.planning.promise.guarantee import approximate
 
 if TYPE_CHECKING:
@@ -17,17 +19,25 @@ if TYPE_CHECKING:
 
 Rows = list[tuple[str, ...]]
 
-MEASUREMENT_HEADERS = ("measured", "seen as", "numbers", "noise", "std. dev.")
-COUNTED_HEADERS = ("counted", "how", "numbers", "noise", "std. dev. of the noise")
+COUNTED_HEADERS = (
+    later("counted"),
+    later("how"),
+    later("numbers"),
+    later("noise"),
+    later("std. dev. of the noise"),
+)
 FORECAST_HEADERS = ("table", "cells", "std. error", "95 % within", "all cells within", "sum of errors")
 
+_EXPLAINED = ("attribute", "cell", "ε (epsilon)", "exact", "forecast", "noise", "standard error", "strategy", "unit")
+"""Words of the glossary that a plan in a notebook explains."""
+
 STRATEGIES = {
-    "search": "counts what makes the error least",
-    "residual": "counts of each table what it adds to smaller ones",
-    "fourier": "counts differences only",
-    "efron-stein": "counts of each table what it adds to smaller ones, all with the same noise",
-    "margins": "counts each wanted table by itself",
-    "base": "counts one full table, from which all others follow",
+    "search": later("counts what makes the error least"),
+    "residual": later("counts of each table what it adds to smaller ones"),
+    "fourier": later("counts differences only"),
+    "efron-stein": later("counts of each table what it adds to smaller ones, all with the same noise"),
+    "margins": later("counts each wanted table by itself"),
+    "base": later("counts one full table, from which all others follow"),
 }
 """What a strategy does, where a plan names it."""
 
@@ -46,7 +56,7 @@ def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
 def counted_rows(plan: Plan, most: int | None = None) -> Rows:
     """The same for people: how each is counted, in words."""
     plain = measurement_rows(plan, most)
-    how = ["exactly: public"] * len(plan.exact) + [_how(one.query) for one in plan.measurements[:most]]
+    how = [say("exactly: public")] * len(plan.exact) + [_how(one.query) for one in plan.measurements[:most]]
     return [*((row[0], words, *row[2:]) for row, words in zip(plain, how, strict=False)), *plain[len(how) :]]
 
 
@@ -54,10 +64,10 @@ def _how(query: Query) -> str:
     """How numbers are counted: cell by cell, or as differences, or as what a table adds to smaller ones."""
     parts = []
     if query.contrast:
-        parts.append(f"differences by {', '.join(sorted(query.contrast))}")
+        parts.append(say("differences by %(names)s", names=", ".join(sorted(query.contrast))))
     if query.residual:
-        parts.append(f"what {', '.join(sorted(query.residual))} adds")
-    return " and ".join(parts) or "cell by cell"
+        parts.append(say("what %(names)s adds", names=", ".join(sorted(query.residual))))
+    return say(" and ").join(parts) or say("cell by cell")
 
 
 def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
@@ -142,8 +152,15 @@ def describe_html(plan: Plan, most: int = 12) -> str:
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"
         f"{html_table(COUNTED_HEADERS, counted_rows(plan, most))}"
         f"{html_table(FORECAST_HEADERS, forecast_rows(plan, most))}"
-        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul></div>"
+        f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul>{words_html(_EXPLAINED)}</div>"
     )
+
+
+def words_html(names: Sequence[str]) -> str:
+    """Some words of the glossary with what they mean, folded until somebody wants to know."""
+    known = {one.word: one.meaning for one in GLOSSARY}
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(known[name])}</dd>" for name in names)
+    return f"<details><summary>What the words mean</summary><dl>{rows}</dl></details>"
 
 
 def html_table(headers: Sequence[str], rows: Rows) -> str:

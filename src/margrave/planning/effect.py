@@ -14,12 +14,12 @@ from margrave.algebra.junctions import is_decomposable
 from margrave.algebra.words import margin_name
 from margrave.budget.events import cost
 from margrave.errors import RefusedError, UsageError
-from margrave.facts.bounds import CellBounds, bounds_from_facts
 from margrave.facts.declared import facts_of, public_facts
 from margrave.facts.facts import KnownCell
 from margrave.planning.limits import BOUNDED_CELLS, PROGRAM_BOUNDED_CELLS
 
 if TYPE_CHECKING:
+    from margrave.facts.bounds import CellBounds
     from margrave.planning.plan import Plan
     from margrave.spec.spec import Spec
 
@@ -55,6 +55,8 @@ def _are(number: int) -> str:
 
 def bounds_of(spec: Spec, values: Values) -> CellBounds | None:
     """Bounds from the facts alone for the table of all attributes in them; None where that takes too long."""
+    from margrave.facts.bounds import bounds_from_facts
+
     facts = facts_of(spec)
     names = spec.domain.margin({name for fact in spec.public for name in fact.margin})
     cells = spec.domain.cells(names)

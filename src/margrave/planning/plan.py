@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from margrave.facts.declared import (
     loose_cells,
 )
 from margrave.facts.facts import Facts
-from margrave.facts.price import induced_price
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
@@ -40,11 +39,14 @@ from margrave.planning.defaults import LEVEL
 from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import fact_words, revealed
 from margrave.planning.forecast import prediction
-from margrave.planning.forecast.accuracy import Accuracy, TableForecast, forecast
+from margrave.planning.forecast.accuracy import Accuracy, Outputs, TableForecast, forecast
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from margrave.facts.price import InducedCost
 
 _LARGE_EPSILON = 10
 """Above this a warning is given: the odds of two answers may then differ by a factor of more than 22,000."""
@@ -119,7 +121,7 @@ class Plan:
         """The exact cost for one unit, derived from the measurements and the public facts alone."""
         if self.spec.induced is None:
             return cost(self.domain, self.measurements, self.protection)
-        price = induced_price(self.facts, self.measurements, self.spec.induced, given_total(self.spec)).value
+        price = self._price.value
         if not price:
             unless = "" if given_total(self.spec) is None else ", unless they contradict each other"
             raise RefusedError(
@@ -132,8 +134,15 @@ class Plan:
         """The number of records that the price counts on, where the facts give it and more would cost more."""
         if self.spec.induced is None or given_total(self.spec) is None:
             return None
-        total = given_total(self.spec)
-        return total if induced_price(self.facts, self.measurements, self.spec.induced, total).counted else None
+        return given_total(self.spec) if self._price.counted else None
+
+    @cached_property
+    def _price(self) -> InducedCost:
+        """What one unit changes in the measurements, given the public facts."""
+        from margrave.facts.price import induced_price
+
+        assert self.spec.induced is not None
+        return induced_price(self.facts, self.measurements, self.spec.induced, given_total(self.spec))
 
     @cached_property
     def facts(self) -> Facts:
@@ -217,10 +226,14 @@ class Plan:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
         return self.accuracy.linear_noise(self.measured_margin(margin), self.encoding.transpose(margin, weights))
 
-    def cell_errors(self) -> Iterator[WeightedSum]:
-        """The distribution of the error of a cell of each wanted table, the least accurate one where they differ.
+    def outputs_of(self, margin: Margin, weights: Array) -> list[Outputs]:
+        """What ``Σ weights · cells`` of a table of the spec takes from the outputs of each measurement."""
+        return self.accuracy.outputs_of(self.measured_margin(margin), self.encoding.transpose(margin, weights))
 
-        Tables that are measured alike have one for all.
+    def cell_errors(self) -> Iterator[WeightedSum]:
+        """The distribution of the error of a cell of each wanted table, of every cell where they differ.
+
+        Tables that are measured alike have one for all, and so have cells.
         """
         seen = set()
         for margin in self.spec.margins:
@@ -230,22 +243,24 @@ class Plan:
                     seen.add(likeness)
                     yield self.accuracy.cell_noise(margin)
             else:
-                yield max(self._cell_noises(margin), key=lambda error: error.variance)
+                yield from dict.fromkeys(self._cell_noises(margin))
 
     def _cell_noises(self, margin: Margin) -> list[WeightedSum]:
-        return [self.linear_noise(margin, unit) for unit in np.eye(self.spec.domain.cells(margin))]
+        """Of each cell of a table, the least accurate first."""
+        found = (self.linear_noise(margin, unit) for unit in np.eye(self.spec.domain.cells(margin)))
+        return sorted(found, key=lambda error: -error.variance)
 
     def _cell_forecast(self, margin: Margin, level: float) -> TableForecast:
         """Cells that differ in accuracy: the root mean square of all, and the widest of the half-widths."""
         cells = self.spec.domain.cells(margin)
         errors = self._cell_noises(margin)
-        worst = max(errors, key=lambda error: error.variance)
+        together = 1 - (1 - level) / cells
         return TableForecast(
             margin,
             cells,
             sqrt(self.mean_variance(margin)),
-            worst.half_width(level),
-            worst.half_width(1 - (1 - level) / cells),
+            max(error.half_width(level) for error in dict.fromkeys(errors)),
+            max(error.half_width(together) for error in dict.fromkeys(errors)),
             sum(error.mean_absolute() for error in errors),
         )
 

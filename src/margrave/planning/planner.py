@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -34,10 +35,18 @@ def without_facts(plan: Plan) -> Plan:
 
 
 def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
-    """The best of some choices at the budget of the spec."""
-    if len(choices) == 1:
-        return _scaled(spec, choices[0])
-    return _scaled(spec, min(choices, key=lambda choice: _rating(spec, choice)))
+    """The best of some choices at the budget of the spec.
+
+    What is refused of the first is refused. Another whose part of the budget is too small for any noise is left out.
+    """
+    first, *others = choices
+    if not others:
+        return _scaled(spec, first)
+    rated = [(_rating(spec, first), first)]
+    for choice in others:
+        with suppress(RefusedError):
+            rated.append((_rating(spec, choice), choice))
+    return _scaled(spec, min(rated, key=lambda one: one[0])[1])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import UsageError
 from margrave.noise.generator import Generator
+from margrave.publish.numbers import numbers_in
 from margrave.reconstruct.held import FullTable
 from margrave.spec.codebook import Bins, Categories, Codebook, CodebookEntry, Range
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from margrave.reconstruct.published import Published
+    from margrave.reconstruct.publication import Published
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
@@ -107,7 +108,11 @@ def schema(codebook: Codebook, names: Sequence[str]) -> pa.Schema:
     """The columns of the records as Arrow has them."""
     import pyarrow as pa
 
-    return pa.schema([(name, pa.array(_allowed(codebook[name])).type) for name in names])
+    kinds = {name: _allowed(codebook[name]).dtype for name in names}
+    # Arrow would say so too of an array, but loads all of pandas to look at one.
+    return pa.schema(
+        [(name, pa.string() if kind.kind == "O" else pa.from_numpy_dtype(kind)) for name, kind in kinds.items()]
+    )
 
 
 def shown(entry: CodebookEntry) -> list[str]:
@@ -127,9 +132,9 @@ class Coder:
         if column.null_count:
             return None
         if hasattr(column, "dictionary"):
-            codes = self._lookup(column.dictionary.to_pylist())[column.indices.to_numpy()]
+            codes = self._lookup(column.dictionary.to_pylist())[numbers_in(column.indices)]
         elif isinstance(self._entry.rule, Range):
-            codes = column.to_numpy().astype(np.int64) - self._entry.rule.low
+            codes = numbers_in(column).astype(np.int64) - self._entry.rule.low
         else:
             codes = self._lookup([False, True])[column.to_numpy(zero_copy_only=False) * 1]
         return codes if ((codes >= 0) & (codes < self._entry.attribute.size)).all() else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, html_table
+from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, html_table, words_html
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.words import NOT_PRIVATE
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from margrave.publish.released import Released
 
 _MOST = 12
+_EXPLAINED = ("ε (epsilon)", "exact", "interval", "standard error", "unbiased", "unit")
+"""Words of the glossary that a release in a notebook explains."""
 
 
 def release_html(release: Released) -> str:
@@ -24,5 +26,5 @@ def release_html(release: Released) -> str:
     return (
         f"<div><p><strong>{escape(title)}</strong>: {len(plan.spec.margins)} tables, "
         f"{escape(approximate(plan.guarantee))}</p>{alarm}<ul>{words}</ul>"
-        f"{html_table(FORECAST_HEADERS, forecast_rows(plan, _MOST))}</div>"
+        f"{html_table(FORECAST_HEADERS, forecast_rows(plan, _MOST))}{words_html(_EXPLAINED)}</div>"
     )

@@ -16,3 +16,9 @@ def rounded(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0, dtype=np.float64)
+
+
+def numbers_in(column: Any) -> NDArray[Any]:
+    """The numbers of an Arrow column without missing ones. Arrow's own way to them would load all of pandas."""
+    parts = [np.from_dlpack(part) for part in getattr(column, "chunks", [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0)])

@@ -7,20 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margrave.facts.bounds import CellBounds
 from margrave.progress import Progress
 from margrave.publish.bundle import bundle
-from margrave.publish.notebook import release_html
-from margrave.publish.plots import plot
 from margrave.publish.released import Released
-from margrave.publish.report.public_facts import fact_bounds
-from margrave.publish.spreadsheet import to_excel
 from margrave.publish.way import load
 from margrave.reconstruct.bars import Bars as Bars
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from margrave.facts.bounds import CellBounds
     from margrave.publish.verification.signature import SigningKey
 
 
@@ -56,13 +52,19 @@ class Release(Released):
 
         The first runs down, the second is told apart by colours, the third makes small multiples.
         """
+        from margrave.publish.plots import plot
+
         return plot(self, names)
 
     def to_excel(self, path: str | Path) -> Path:
         """Write a new Excel file: a sheet about the guarantee, and one for each table (extra ``excel``)."""
+        from margrave.publish.spreadsheet import to_excel
+
         return to_excel(self, path)
 
     def _repr_html_(self) -> str:
+        from margrave.publish.notebook import release_html
+
         return release_html(self)
 
     @cached_property
@@ -71,4 +73,6 @@ class Release(Released):
 
         None without public facts, and where that would take too long.
         """
+        from margrave.publish.report.public_facts import fact_bounds
+
         return fact_bounds(self)

@@ -28,7 +28,8 @@ from margrave.publish.later import Later
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
 from margrave.reconstruct.bars import Bars, Origin, Shares, Simulated, is_simulated, seed_of, simulated_bars
-from margrave.reconstruct.published import Published, publish, publishable
+from margrave.reconstruct.publication import Published
+from margrave.reconstruct.publishable import publishable
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
 
@@ -98,7 +99,12 @@ class Released:
 
     @cached_property
     def _publication(self) -> Later[Published | None]:
-        return Later(lambda progress: publish(self.plan, self.fit, progress) if self.kept is None else self.kept)
+        return Later(lambda progress: self._publish(progress) if self.kept is None else self.kept)
+
+    def _publish(self, progress: Progress | None) -> Published | None:
+        from margrave.reconstruct.published import publish
+
+        return publish(self.plan, self.fit, progress)
 
     @property
     def publication(self) -> Published | None:
@@ -137,6 +143,10 @@ class Released:
         """Do now what takes a while and would otherwise be done when first needed: the simulations of error bars."""
         if not self.bars:
             self._simulated.get(progress)
+
+    def simulate(self, progress: Progress | None = None) -> None:
+        """Simulate now the errors of the published table, which sums, shares and differences of it need."""
+        self._simulated.get(progress)
 
     def published(self, margin: Margin) -> NDArray[np.float64] | NDArray[np.int64]:
         """The published counts of a margin: of any attributes together where there is a published table."""

@@ -1,6 +1,6 @@
 """How each way of asking publishes what was measured: the value, its bundle, and how a ledger keeps it.
 
-The files of `margrave.publish.ways` register themselves here. A bundle says in its `release.json` which way it is of.
+They are registered by `margrave.publish.ways`. A bundle says in its `release.json` which way it is of.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from margrave.errors import BundleError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import write_file
+from margrave.messages.catalogue import spoken
 from margrave.planning.asked import Sheet
 from margrave.planning.defaults import LEVEL
 from margrave.progress import Progress
@@ -79,13 +80,12 @@ def nothing_left(outcome: Any, teller: Teller) -> None:
 class BundleWay:
     """A way of asking whose answers are published.
 
-    ``name`` is that of `Asked.way`. ``outcome`` makes, of a plan and what was measured, the value that is published,
+    ``outcome`` makes, of a plan and what was measured, the value that is published,
     such as a `Release`; ``finish`` does then what takes a while. ``pack`` writes it for a ledger to keep. ``read``
     makes the value again of the files of a bundle, ``report`` its page, and ``verify`` checks the whole of it.
     ``contents`` says what a value holds, ``tables`` goes through its tables, and ``table`` shows one of them.
     """
 
-    name: str
     outcome: Callable[[Any, Any], Any]
     pack: Pack[Any, Any, Any]
     read: Callable[[Files], Any]
@@ -97,19 +97,19 @@ class BundleWay:
     finish: Callable[[Any, Teller], None] = field(default=nothing_left)
 
 
-_WAYS: dict[str, BundleWay] = {}
+_WAYS: dict[str, Callable[[], BundleWay]] = {}
 
 
-def register(way: BundleWay) -> None:
-    """Have bundles of this way recognised."""
-    _WAYS[way.name] = way
+def register(name: str, way: Callable[[], BundleWay]) -> None:
+    """Have bundles of a way recognised by its name, that of `Asked.way`; ``way`` imports it."""
+    _WAYS[name] = way
 
 
 def bundle_way(name: str) -> BundleWay:
     """The way of asking of that name."""
     if name not in _WAYS:
         raise UsageError(f"answers to {name!r} are not published: those to {', '.join(sorted(_WAYS))} are")
-    return _WAYS[name]
+    return _WAYS[name]()
 
 
 def way_in(files: Files) -> BundleWay:
@@ -118,7 +118,7 @@ def way_in(files: Files) -> BundleWay:
     name = parsed(manifest_content(files)).get("way", TABLES)
     if not isinstance(name, str) or name not in _WAYS:
         raise BundleError(f"{MANIFEST} names a way of asking that this Margrave does not know: use a newer Margrave")
-    return _WAYS[name]
+    return _WAYS[name]()
 
 
 def check_there(files: Files) -> None:
@@ -144,7 +144,10 @@ def report_of(path: str | Path, out: Path | None = None) -> Path:
     """Where the report of a bundle is: inside its folder or, made anew from the numbers, in a new file ``out``."""
     place = Path(path)
     with opened(place) as files:
-        report = way_in(files).report(files)
+        way = way_in(files)
+        if spoken().language != "en" and parsed(manifest_content(files)).get("way", TABLES) != TABLES:
+            raise UsageError("reports of this kind of release are in English only: leave the language out")
+        report = way.report(files)
         if out is None and place.is_dir():
             _check_report(files)
             return place / REPORT

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
@@ -25,7 +25,7 @@ from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
-from margrave.reconstruct.published import Published, digest, publish
+from margrave.reconstruct.publication import Published, digest
 from margrave.reconstruct.unbiased import Fit
 
 if TYPE_CHECKING:
@@ -114,6 +114,23 @@ class Simulated:
             widths[there] = np.minimum(found, 1.0)
         return widths
 
+    def counts(self, margin: Margin) -> Floats:
+        """The counts of a margin: first those that are published, then those of each simulation."""
+        return np.stack([np.asarray(one.margin(margin), dtype=np.float64) for one in (self.truth, *self.again)])
+
+    def derived_widths(self, numbers: Floats, least: float | Floats, level: float) -> tuple[Floats, Floats]:
+        """The root mean squared error and the half-width of numbers that follow from counts, such as sums and shares.
+
+        ``numbers``: as they follow from `counts`, along the first axis. Each is judged by its own simulations, not
+        pooled with others, so that its interval is the same wherever it is shown: Student's t, since the size of the
+        error comes from as many simulations as there are. ``least``: the smallest error that is believed.
+        """
+        squares = (self.factor * (numbers[1:] - numbers[0])) ** 2
+        size = np.maximum(np.sqrt(squares.mean(axis=0)), _LEAST * np.asarray(least))
+        from scipy.special import stdtrit
+
+        return size, size * float(stdtrit(len(squares), (1 + level) / 2))
+
     def _pooled(
         self, errors: Floats, truth: Floats, least: float | Floats, level: float
     ) -> tuple[NDArray[np.bool_], Floats, Floats]:
@@ -128,14 +145,19 @@ class Simulated:
             quantiles[~near] = np.quantile(units[:, ~near], level)
             quantiles[near] = np.quantile(units[:, near], level)
         # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
-        quantiles[near] = np.maximum(quantiles[near], ndtri((1 + level) / 2))
+        quantiles[near] = np.maximum(quantiles[near], _normal(level))
         return near, size, size * quantiles
+
+
+def _normal(level: float) -> float:
+    """The half-width that holds a normal error of size 1 at the given level."""
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def too_small(counts: Floats, errors: Floats, widths: Floats, level: float, *, whole: bool) -> NDArray[np.bool_]:
     """The cells whose bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
     near = counts < 2 * errors
-    least = np.where(near, ndtri((1 + level) / 2) * errors, 0.0)
+    least = np.where(near, _normal(level) * errors, 0.0)
     if whole:
         least = np.where(near, np.maximum(least, 1.0), least)
     return np.asarray((errors < _LEAST) | (widths < least - _ROUNDED))
@@ -143,23 +165,19 @@ def too_small(counts: Floats, errors: Floats, widths: Floats, level: float, *, w
 
 def simulate(plan: Plan, fit: Fit, published: Published, seed: str, progress: Progress | None = None) -> Simulated:
     """Publish again from simulated measurements of a published table, with noise from a seed that is no secret."""
+    from margrave.reconstruct.published import publish_again
+
     generator = Generator.seeded(f"error bars {seed}")
     count = replicates(published)
-    fits, again = [], []
+    measured = [_measured_again(plan, published, generator) for _ in range(count)]
     # With little noise the same answers come again and again, and from the same answers the same is published.
-    known: dict[str, tuple[Fit, Published]] = {}
-    for number in range(count):
-        measured = _measured_again(plan, published, generator)
-        identity = digest(measured)
-        if identity not in known:
-            one = Fit(plan.accuracy, measured)
-            found = publish(plan, one, like=published)
-            assert found is not None
-            known[identity] = one, found
-        fits.append(known[identity][0])
-        again.append(known[identity][1])
-        if progress is not None:
-            progress(number + 1, count)
+    known = {digest(one): Fit(plan.accuracy, one) for one in measured}
+    found = dict(zip(known, publish_again(plan, list(known.values()), published, progress), strict=True))
+    fits, again = [known[digest(one)] for one in measured], []
+    for one in measured:
+        table = found[digest(one)]
+        assert table is not None
+        again.append(table)
     return Simulated(published, tuple(again), _factor(plan, fit, published, fits, again) if count else 1.0)
 
 

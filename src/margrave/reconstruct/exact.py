@@ -3,7 +3,9 @@
 All of them are about the attributes U that they mention together. So first a table over U is found that has all exact
 counts and is near the fitted one, and then every slice of the full table above a cell of U is scaled, or rounded, to
 the count of that cell. The table over U solves a program in whole numbers: for one margin there is nothing to solve,
-for two it is a flow in a network, whose vertices are whole; for more it may be hard, and has a time limit.
+for two it is a flow in a network, whose vertices are whole; for more it may be hard. Of large tables with whole margins
+alone, a walk is tried first. What either finds depends on the counts and not on the machine: the search of the program
+is limited by the nodes of its tree, and a clock only ends what would take far longer.
 """
 
 from __future__ import annotations
@@ -11,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, hstack, vstack
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
@@ -22,11 +23,19 @@ from margrave.algebra.incidence import margin_sums
 from margrave.algebra.table import Table
 from margrave.errors import RefusedError, UsageError
 from margrave.reconstruct.estimates import Possible
+from margrave.reconstruct.walk import STEPS, walked
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Codes = tuple[Margin, tuple[int, ...]]
 
-TIME_LIMIT = 20.0
-"""Seconds for one program."""
+_NODES = 2_000
+"""Nodes of the search tree of one program, at most."""
+_SECONDS = 120.0
+"""A guard: no program of the sizes that are published takes so long for its nodes."""
+_LARGE = 512
+"""Tables of more cells are looked for by a walk first."""
 _SWEEPS = 200
 _CLOSE = 1e-9
 _NEAR = 1e-7
@@ -39,11 +48,15 @@ class NotKept(Exception):
 
 @dataclass(frozen=True)
 class ExactCounts:
-    """Counts to keep, over a ``domain``: ``tables`` by margin, none below another, and single ``cells`` by codes."""
+    """Counts to keep, over a ``domain``: ``tables`` by margin, none below another, and single ``cells`` by codes.
+
+    ``optional``: it is no loss if they are not kept, so that no long search is worth it in a large table.
+    """
 
     domain: Domain
     tables: Mapping[Margin, Integers] = field(default_factory=dict)
     cells: Mapping[Codes, int] = field(default_factory=dict)
+    optional: bool = False
 
     def __post_init__(self) -> None:
         tables = {
@@ -62,6 +75,8 @@ class ExactCounts:
     @cached_property
     def _matrix(self) -> tuple[csr_array, Floats]:
         """A row for each exact count, a column for each cell over U; and the counts."""
+        from scipy.sparse import csr_array, vstack
+
         rows, known = [], []
         for margin, counts in self.tables.items():
             rows.append(margin_sums(self.domain, self.names, margin))
@@ -81,12 +96,20 @@ class ExactCounts:
             missed = np.abs(self._matrix[0] @ near.ravel() - self._matrix[1]).max(initial=0.0)
             if missed <= _CLOSE * max(1.0, float(near.sum())):
                 return near
+        elif near.size > _LARGE and not self.cells:
+            walk = walked(self.domain.restrict(self.names), self.tables, near, possible)
+            if walk is not None:
+                return walk
+            if self.optional:
+                raise NotKept(f"a walk of {STEPS} steps found no table with all of these counts")
         open_cells = np.ones(near.size, dtype=bool) if possible is None else possible.ravel()
         found = self._solved(near.ravel(), open_cells, whole)
         return found.reshape(near.shape)
 
     def _solved(self, near: Floats, possible: Possible, whole: bool) -> Integers | Floats:
         """The nearest table, first among those that round each cell up or down, then among all."""
+        from scipy.sparse import csr_array, hstack
+
         matrix, known = self._matrix
         low = np.floor(near + _NEAR) if whole else near
         if whole:
@@ -116,19 +139,21 @@ def _program(
     """Steps from 0 to ``most`` at the least price that add up to what is wanted; None if there are none."""
     if not len(prices):
         return prices if not np.abs(wanted).max(initial=0.0) > _NEAR else None
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     solved = milp(
         prices,
         constraints=LinearConstraint(matrix, wanted, wanted),
         integrality=np.full(len(prices), int(whole)),
         bounds=Bounds(0, most),
-        options={"time_limit": TIME_LIMIT, "mip_rel_gap": 0.01},
+        options={"node_limit": _NODES, "time_limit": _SECONDS, "mip_rel_gap": 0.01},
     )
     if solved.x is not None:
         return np.rint(solved.x) if whole else np.asarray(solved.x, dtype=np.float64)
     if last and solved.status == 2:
         raise NotKept("the exact counts contradict each other: no table of counts has them all")
     if last:
-        raise NotKept(f"no table with all exact counts was found within {TIME_LIMIT:g} seconds")
+        raise NotKept(f"no table with all exact counts was found in {_NODES} steps of the search")
     return None
 
 

@@ -18,11 +18,11 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
-from margrave.algebra.residual import compose, decompose, margin_from
+from margrave.algebra.residual import decompose, margin_from
 from margrave.crossing import Collected
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.limits import FULL_CELLS
-from margrave.planning.local.forecast import Precisions
+from margrave.planning.local.forecast import Precisions, Weighing
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
@@ -31,7 +31,7 @@ from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.nonnegative.choice import nonnegative
 from margrave.reconstruct.normals import Normals
-from margrave.reconstruct.published import Published
+from margrave.reconstruct.publication import Published
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.whole import whole
@@ -70,9 +70,13 @@ class LocalFit:
         return sum(self.counts)
 
     @cached_property
+    def weighing(self) -> Weighing:
+        return Weighing(self.plan.spec.encoding, self.plan.questions, self.counts)
+
+    @property
     def precisions(self) -> Precisions:
         """σ²_T of each residual with the reports at hand: at most, as for answers that are spread evenly."""
-        return Precisions(self.plan.questions, self.counts)
+        return self.weighing.precisions
 
     @cached_property
     def residuals(self) -> dict[Margin, Floats]:
@@ -140,36 +144,29 @@ class LocalFit:
 class CellErrors:
     """The variance of each cell of unbiased tables, noise and sampling, for a population with given shares.
 
-    A cell is a sum over the tables of the questions, which different people reported on. Within one table the
-    covariances between its cells are known (`Mechanism.variances`).
+    A cell is a sum over the tables of the questions (`Weighing`). Within one table the covariances between its cells
+    are known (`Mechanism.variances`).
     """
 
     def __init__(self, fit: LocalFit, population: Population) -> None:
-        self._fit, self._population = fit, population
+        self._weighing, self._population = fit.weighing, population
         self._parts: dict[tuple[int, Margin], Floats] = {}
-        self._about: dict[str, set[int]] = {}
-        for number, one in enumerate(fit.plan.questions):
-            for name in one.margin if fit.counts[number] else ():
-                self._about.setdefault(name, set()).add(number)
 
     def variances(self, margin: Margin) -> Floats:
         """The variance of each cell's share."""
-        encoding, questions = self._fit.plan.spec.encoding, self._fit.plan.questions
+        encoding = self._weighing.encoding
         measured = encoding.margin(margin)
         found = np.zeros(encoding.encoded.shape(measured))
-        for number in sorted(set[int]().union(*(self._about.get(name, ()) for name in measured))):
-            one = questions[number]
-            shared = tuple(name for name in measured if name in one.margin)
-            if one.mechanism.whole or shared == one.margin:
-                apart = [axis for axis, name in enumerate(measured) if name not in shared]
-                outside = prod(found.shape[axis] for axis in apart)
-                found += np.expand_dims(self._part(number, shared), apart) / outside**2
+        for number, shared in self._weighing.parts(measured):
+            apart = [axis for axis, name in enumerate(measured) if name not in shared]
+            outside = prod(found.shape[axis] for axis in apart)
+            found += np.expand_dims(self._part(number, shared), apart) / outside**2
         return encoding.decode(margin, found)
 
     def _part(self, number: int, shared: Margin) -> Floats:
         """What one question's reports add to the variance of each cell of some of its attributes."""
         if (number, shared) not in self._parts:
-            domain = self._fit.plan.spec.domain
+            domain = self._weighing.encoding.encoded
             cells, shape = domain.cells(shared), domain.shape(shared)
             starts = range(0, cells, _TOGETHER)
             rows = (np.eye(min(_TOGETHER, cells - start), cells, start).reshape(-1, *shape) for start in starts)
@@ -179,17 +176,10 @@ class CellErrors:
 
     def _rows(self, number: int, shared: Margin, rows: Floats) -> Floats:
         """The same for some cells, each given by a table of zeros with a one in it."""
-        one, count = self._fit.plan.questions[number], self._fit.counts[number]
-        parts = decompose(rows, len(shared))
-        for chosen in parts:
-            below = tuple(shared[axis] for axis in chosen)
-            known = bool(below) and (one.mechanism.whole or below == one.margin)
-            share = count / one.spread(below) * self._fit.precisions.variances[below] if known else 0.0
-            parts[chosen] = share * parts[chosen]
-        apart = [1 + axis for axis, name in enumerate(one.margin) if name not in shared]
-        weights = np.expand_dims(compose(parts, rows.shape[1:]), apart)
-        spread = np.broadcast_to(weights, (len(rows), *one.mechanism.shape)).reshape(len(rows), -1)
-        return np.asarray(one.mechanism.variances(spread, self._population(one.margin)) / count)
+        one, weights = self._weighing.questions[number], self._weighing.weights(number, shared, rows)
+        return np.asarray(
+            one.mechanism.variances(weights, self._population(one.margin)) / self._weighing.counts[number]
+        )
 
 
 def digest(collected: Collected) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from margrave.algebra.arrays import Floats
 from margrave.noise.generator import Generator
@@ -16,5 +15,7 @@ class Normals:
         self._generator = Generator.seeded(seed)
 
     def __call__(self, count: int) -> Floats:
+        from scipy.special import ndtri
+
         words = self._generator.words(count) >> np.uint64(11)
         return np.asarray(ndtri((words.astype(np.float64) + 0.5) / 2.0**53))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from margrave.planning.graphs.plan import GraphPlan
-from margrave.planning.graphs.spec import GraphSpec
-from margrave.planning.join.plan import JoinPlan
-from margrave.planning.join.spec import JoinSpec
-from margrave.planning.local.plan import LocalPlan
-from margrave.planning.local.spec import LocalSpec
-from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
-from margrave.reconstruct.published import publishable
-from margrave.spec.spec import Spec
+from margrave.reconstruct.publishable import publishable
+
+if TYPE_CHECKING:
+    from margrave.planning.graphs.plan import GraphPlan
+    from margrave.planning.graphs.spec import GraphSpec
+    from margrave.planning.join.plan import JoinPlan
+    from margrave.planning.join.spec import JoinSpec
+    from margrave.planning.local.plan import LocalPlan
+    from margrave.planning.local.spec import LocalSpec
+    from margrave.planning.plan import Plan
+    from margrave.spec.spec import Spec
 
 PUBLISHABLE: Mapping[str, Callable[[Any], object]] = {
     "release": publishable,

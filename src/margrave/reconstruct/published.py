@@ -1,40 +1,33 @@
-"""What is published: non-negative whole counts, as one full table or as records, from which every table is summed.
-
-It is computed from the noisy estimates alone. Its cells are counts of synthetic records, so that all published tables
-agree with each other, hold no negative and no fractional number, and are the cross-tabulations of the microdata.
-"""
+"""From noisy estimates to what is published (`Published`), by the method and rounding of the plan."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import sha256
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrave.algebra.arrays import Counts, Floats
-from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Domain
 from margrave.algebra.lattice import maximal
-from margrave.crossing import Measured
-from margrave.facts.declared import facts_of, given_cells, given_table, is_given, loose_cells
 from margrave.planning.limits import KEPT_CELLS
-from margrave.planning.publication.publishing import covered_margins, is_wide_plan, unkept, used_domain
+from margrave.planning.publication.publishing import covered_margins, is_wide_plan, used_domain
 from margrave.planning.publication.raises import table_raise
-from margrave.progress import Progress
+from margrave.progress import Progress, counted
 from margrave.reconstruct.estimates import Estimates, Possible
-from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, check_feasible, keep
-from margrave.reconstruct.held import FullTable, Held, Records
-from margrave.reconstruct.nonnegative.choice import solved
+from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, keep
+from margrave.reconstruct.held import FullTable, Records
+from margrave.reconstruct.nonnegative.choice import solved, solved_together
 from margrave.reconstruct.nonnegative.solvers import NonNegative
+from margrave.reconstruct.publication import AS_MEASURED, INTERRUPTED, NOT_AS_MEASURED, Published, digest
+from margrave.reconstruct.publishable import publishable
 from margrave.reconstruct.raised import raised_margins
-from margrave.reconstruct.records.possible import check_records
 from margrave.reconstruct.records.variables import variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
 from margrave.reconstruct.wide import wide_table
-from margrave.spec.spec import Spec, possible_mask
+from margrave.spec.spec import possible_mask
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -46,52 +39,6 @@ tell from none and whose inverse nobody could reckon with.
 """
 _QUIET, _NEAR = 0.1, 0.01
 """Standard errors up to the first are next to no noise; a count as near to a whole number as the second is that one."""
-AS_MEASURED = "with so little noise the whole numbers are those of the unbiased tables"
-INTERRUPTED = "the fit was interrupted: these are the best records so far"
-
-
-@dataclass(frozen=True, eq=False)
-class Published:
-    """Counts over all attributes that a wanted table uses, and how they came about.
-
-    ``changes``: for each wanted table, the largest change of one of its cells by rounding. Of fitted records, the
-    ``temperature`` that they were fitted at, and ``misfits``: for each wanted table χ² for each degree of freedom.
-    """
-
-    domain: Domain
-    held: Held
-    method: str
-    rounding: str
-    changes: dict[Margin, float]
-    notes: tuple[str, ...] = ()
-    temperature: float | None = None
-    misfits: dict[Margin, float] = field(default_factory=dict)
-
-    @property
-    def whole(self) -> bool:
-        """Whether the counts are whole numbers, and so have microdata."""
-        return self.rounding != "none"
-
-    @property
-    def table(self) -> Counts:
-        """The full table, where it is not too large."""
-        return self.held.full()
-
-    def margin(self, margin: Margin) -> Counts:
-        """The published counts of some attributes."""
-        return self.held.margin(margin)
-
-
-def publishable(plan: Plan) -> str | None:
-    """Why the plan's tables are published as they are, unbiased; None where they are made non-negative and whole.
-
-    Needs no data. What cannot be done is refused here, before anything is spent.
-    """
-    check_given(plan.spec)
-    plan.publishing.check()
-    if plan.publishing.records:
-        check_records(plan)
-    return plan.publishing.why_not
 
 
 def publish(
@@ -112,41 +59,66 @@ def publish(
     if how.raises is not None:
         margins, said = raised_margins(plan, fit, domain)
         return Published(domain, margins, how.method, how.rounding, {}, said)
-    wanted = tuple(plan.spec.margins)
     possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
-    found, table = _nonnegative(plan, fit, domain, possible, progress)
+    if is_wide_plan(plan):
+        found = wide_table(plan, fit, domain, possible, progress)
+        return _rounded(plan, fit, found, found.table, like)
+    estimates, about = _estimates(plan, fit, domain), _about(plan, domain, possible)
+    found = solved(estimates, plan.publishing.choice, **about, progress=progress)
+    return _rounded(plan, fit, found, plan.encoding.decode(domain.names, found.table), like)
+
+
+def publish_again(
+    plan: Plan, fits: Sequence[Fit], like: Published, progress: Progress | None = None
+) -> list[Published | None]:
+    """What is published from each of several other answers to the plan by which ``like`` was published."""
+    domain, how = like.domain, plan.publishing
+    if not fits:
+        return []
+    if how.records or how.raises is not None or is_wide_plan(plan):
+        step, found = counted(progress, len(fits)), []
+        for fit in fits:
+            found.append(publish(plan, fit, like=like))
+            step()
+        return found
+    possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
+    estimates = [_estimates(plan, fit, domain) for fit in fits]
+    tables = solved_together(
+        estimates, how.choice, **_about(plan, domain, possible), like=like.method, progress=progress
+    )
+    full = [plan.encoding.decode(domain.names, one.table) for one in tables]
+    return [_rounded(plan, *one, like) for one in zip(fits, tables, full, strict=True)]
+
+
+def _about(plan: Plan, domain: Domain, possible: Possible) -> dict[str, Any]:
+    """What a method of non-negativity is told beside the estimates, in terms of what is measured."""
+    wanted = tuple(map(plan.measured_margin, plan.spec.margins))
+    return {"wanted": wanted, "possible": plan.encoding.encode(domain.names, possible)}
+
+
+def _rounded(plan: Plan, fit: Fit, found: NonNegative, table: Floats, like: Published | None) -> Published | None:
+    """A non-negative table in whole numbers, or as it is; with the exact counts, None where it cannot have them."""
+    domain, wanted, how = used_domain(plan), tuple(plan.spec.margins), plan.publishing
+    possible = possible_mask(plan.spec, domain.names).reshape(domain.shape())
     notes = (*found.notes, *_expected_raise(plan))
     exact = _exact_counts(plan, fit, domain)
-    tried = [(exact, notes)]
+    tried = [exact]
     if how.rounding == "controlled" and (like is None or AS_MEASURED in like.notes):
         told = _told(plan, fit, domain, exact)
-        tried = tried if told is None else [(told, (*notes, AS_MEASURED)), *tried]
-    for kept, said in tried if how.rounding != "none" else ():
+        tried = tried if told is None else [told, exact]
+    for kept in tried if how.rounding != "none" else ():
+        said = notes if kept is exact else (*notes, AS_MEASURED)
         try:
             rounded = whole(table, domain, wanted, how.rounding, exact=kept, possible=possible)
             held = FullTable(domain, rounded.table)
             return Published(domain, held, found.method, how.rounding, dict(rounded.changes), said)
         except NotKept as reason:
-            notes = notes if kept is not exact else (*notes, f"not rounded: {reason}")
+            notes = (*notes, f"not rounded: {reason}" if kept is exact else NOT_AS_MEASURED)
     try:
         table = table if exact is None else keep(exact, table, possible)
     except NotKept:
         return None
     return Published(domain, FullTable(domain, table), found.method, "none", {}, notes)
-
-
-def _nonnegative(
-    plan: Plan, fit: Fit, domain: Domain, possible: Possible, progress: Progress | None
-) -> tuple[NonNegative, Floats]:
-    """What the method of the plan finds, and its full table over the attributes as they were declared."""
-    if is_wide_plan(plan):
-        found = wide_table(plan, fit, domain, possible, progress)
-        return found, found.table
-    encoded = plan.encoding.encode(domain.names, possible)
-    coded = tuple(map(plan.measured_margin, plan.spec.margins))
-    estimates = _estimates(plan, fit, domain)
-    found = solved(estimates, plan.publishing.choice, wanted=coded, possible=encoded, progress=progress)
-    return found, plan.encoding.decode(domain.names, found.table)
 
 
 def _publish_records(
@@ -178,28 +150,6 @@ def _publish_records(
         fitted.temperature,
         fitted.misfits(),
     )
-
-
-def digest(measured: Measured) -> str:
-    """A text made of the noisy answers, from which everything random after the noise is seeded."""
-    return sha256(b"".join(one.outputs.tobytes() for one in measured.answers)).hexdigest()
-
-
-@lru_cache(maxsize=4)
-def check_given(spec: Spec) -> None:
-    """Refuse given facts that no table of counts has, as far as that can be found out. Opens no data."""
-    facts = facts_of(spec)
-    cells = given_cells(spec)
-    loose = loose_cells(facts)
-    if not is_given(spec) or unkept(spec.domain, facts.whole, tuple(margin for margin, _ in loose)):
-        return
-    names = spec.domain.margin({name for margin in (*facts.whole, *(margin for margin, _ in loose)) for name in margin})
-    known = ExactCounts(
-        spec.domain.restrict(names),
-        {margin: given_table(spec, margin) for margin in facts.whole},
-        {cell: cells[cell] for cell in loose},
-    )
-    check_feasible(known, possible_mask(spec, names))
 
 
 def _decoded(plan: Plan, cell: Codes) -> Codes:
@@ -237,7 +187,8 @@ def _told(plan: Plan, fit: Fit, domain: Domain, exact: ExactCounts | None) -> Ex
         tables[margin] = near.astype(np.int64)
     kept = {margin: tables[margin] for margin in maximal(tables)}
     cells = {} if exact is None else exact.cells
-    return ExactCounts(domain, kept, {cell: count for cell, count in cells.items() if cell[0] not in kept})
+    loose = {cell: count for cell, count in cells.items() if cell[0] not in kept}
+    return ExactCounts(domain, kept, loose, optional=True)
 
 
 def _expected_raise(plan: Plan) -> tuple[str, ...]:

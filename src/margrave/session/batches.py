@@ -14,14 +14,14 @@ from margrave.session.explanation import BatchExplanation
 
 if TYPE_CHECKING:
     from margrave.publish.questions.shared import BatchAnswer
-    from margrave.session.session import Session
+    from margrave.session.common import AnySession
 
 
 @dataclass(frozen=True)
 class BatchBuilder:
     """Questions that were not asked yet."""
 
-    session: Session = field(repr=False)
+    session: AnySession = field(repr=False)
     data: DataSpec = field(repr=False)
     nodes: tuple[Aggregate, ...] = field(repr=False)
 

@@ -38,11 +38,11 @@ from margrave.session.expressions import (
 from margrave.session.public import PublicRows
 
 if TYPE_CHECKING:
+    from margrave.session.common import AnySession
     from margrave.session.parts import PartitionBuilder
-    from margrave.session.session import Session
 
 
-def _need_rows(other: object, data: DataSpec, session: Session) -> RowsBuilder:
+def _need_rows(other: object, data: DataSpec, session: AnySession) -> RowsBuilder:
     if not isinstance(other, RowsBuilder):
         raise UsageError(f"rows are combined with rows of the same data set, not with a {type(other).__name__}")
     if other.data != data or other.session.dataset != session.dataset:
@@ -54,7 +54,7 @@ def _need_rows(other: object, data: DataSpec, session: Session) -> RowsBuilder:
 class RowsBuilder:
     """Rows of a data set, for questions. ``keys`` are what questions about them are asked by."""
 
-    session: Session = field(repr=False)
+    session: AnySession = field(repr=False)
     data: DataSpec = field(repr=False)
     node: r.Relation = field(repr=False)
     keys: tuple[r.Key, ...] = field(default=(), repr=False)
@@ -194,10 +194,11 @@ class RowsBuilder:
         return self.quantiles(value, [Fraction(1, 2)], **bounds)
 
     def histogram(self, value: ValueExpression, edges: Sequence[Any] = (), **bounds: Any) -> QuestionBuilder:
-        """How many rows have each value, or lie between each two edges."""
-        asked = ValueExpression(asked_value(value))
-        key = asked.bins(*several(edges, "the edges of a histogram")) if edges else asked
-        return self.group_by(value=key).count(**bounds)
+        """How many rows have each value, or lie between each two edges; what is computed is called ``bin``."""
+        asked = asked_value(value)
+        key = ValueExpression(asked)
+        binned = key.bins(*several(edges, "the edges of a histogram")) if edges else key
+        return self.group_by(**{asked.name if isinstance(asked, Column) else "bin": binned}).count(**bounds)
 
     def cumulative(self, value: ValueExpression, *, rows: int | None = None) -> QuestionBuilder:
         """How many rows are not above each value."""
@@ -223,7 +224,7 @@ class RowsBuilder:
 class QuestionBuilder:
     """A question that was not asked yet."""
 
-    session: Session = field(repr=False)
+    session: AnySession = field(repr=False)
     data: DataSpec = field(repr=False)
     node: a.Aggregate = field(repr=False)
     purse: PartPurse | None = field(default=None, repr=False)

@@ -61,7 +61,8 @@ class Explanation:
         """What would be left of each limit."""
         return left_after(self.allowances, self.cost)
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
+        """All of it in words, each with what it is about."""
         lines = [
             ("cost", str(self.cost)),
             ("mechanism", self.mechanism),
@@ -72,10 +73,10 @@ class Explanation:
         return [*lines, ("answered after", f"{self.seconds:g} s")]
 
     def __repr__(self) -> str:
-        return said_lines(self.question.title, self._lines())
+        return said_lines(self.question.title, self.lines())
 
     def _repr_html_(self) -> str:
-        return html_table(self.question.title, self._lines())
+        return html_table(self.question.title, self.lines())
 
     def to_json(self) -> dict[str, Any]:
         return {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}

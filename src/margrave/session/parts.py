@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from margrave.budget.units import Budget
 from margrave.errors import UsageError, suggest
-from margrave.ledger.records import RequestRecord
+from margrave.ledger.purses import Escrow
 from margrave.ledger.statements.allowance import Allowance
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
@@ -20,14 +20,14 @@ from margrave.session.builders import RowsBuilder, budget_of
 from margrave.session.explanation import html_table, said_lines
 
 if TYPE_CHECKING:
-    from margrave.session.session import Session
+    from margrave.session.common import AnySession
 
 
 @dataclass(frozen=True)
 class PartitionBuilder:
     """A partition that was not paid for yet."""
 
-    session: Session = field(repr=False)
+    session: AnySession = field(repr=False)
     data: DataSpec = field(repr=False)
     node: Partition = field(repr=False)
 
@@ -106,7 +106,7 @@ class PartitionExplained:
 class OpenParts:
     """The parts of a partition that was paid for, by their values: rows, questions about which a purse pays for."""
 
-    session: Session = field(repr=False)
+    session: AnySession = field(repr=False)
     partition: PricedPartition = field(repr=False)
 
     def __len__(self) -> int:
@@ -146,43 +146,62 @@ class OpenParts:
         return {**self.partition.to_json(), "cost": self.cost.as_dict(), "left": dict(self._lines())}
 
 
-def _held(session: Session, partition: PricedPartition) -> Iterator[tuple[str, list[Allowance]]]:
+def _held(holder: PurseHolder, partition: PricedPartition) -> Iterator[tuple[str, list[Allowance]]]:
     """What is left in the purses of an account, by the question of each partition."""
-    for escrow, left in session.purses(partition.account):
+    for escrow, left in holder.purses(partition.account):
         yield escrow.question, left
 
 
-def purse_left(session: Session, purse: PartPurse) -> tuple[Allowance, ...]:
+def purse_left(holder: PurseHolder, purse: PartPurse) -> tuple[Allowance, ...]:
     """What is left in one purse."""
-    found = dict(_held(session, purse.partition)).get(purse.partition.question)
+    found = dict(_held(holder, purse.partition)).get(purse.partition.question)
     if found is None:
         return ()
     shown = purse.partition.shown[purse.at]
     return (Allowance(f"the purse of {shown}", found[purse.at].limit, found[purse.at].spent),)
 
 
-def purse_for(session: Session, node: Aggregate, budget: Any) -> PartPurse | None:
-    """The purse that pays for a question about a part: one that has paid for it, or has enough, or the newest."""
+class PurseHolder(Protocol):
+    """Whoever asks about a data set, and the purses that pay: a session, or a server for an account."""
+
+    account: str
+    data: DataSpec
+
+    def purses(self, account: str) -> list[tuple[Escrow, list[Allowance]]]:
+        """What an account set apart for the parts of partitions of this data set, and what is left in each purse."""
+
+    def charged_questions(self) -> frozenset[str]:
+        """The digests of all questions that were charged to the account."""
+
+
+def paying_purses(holder: PurseHolder, node: Aggregate) -> list[PartPurse]:
+    """The purses that could pay for a question, the oldest first: those of the part that it is about."""
     found: list[PartPurse] = []
     for part in parts_in(node.rows) if not isinstance(node, Tables) else ():
         try:
             check_payable(node.rows, part)
         except UsageError:
             continue
-        for escrow, _ in session.purses(session.account):
+        for escrow, _ in holder.purses(holder.account):
             purses: Any = escrow.purses
             try:
-                partition = PricedPartition(session.data, part.partition, purses, session.account)
+                partition = PricedPartition(holder.data, part.partition, purses, holder.account)
             except UsageError:
                 continue
             if partition.question == escrow.question:
                 parts = [partition.part(at) for at in range(len(purses))]
                 found += [PartPurse(partition, at) for at, one in enumerate(parts) if one == part]
+    return found
+
+
+def purse_for(holder: PurseHolder, node: Aggregate, budget: Any) -> PartPurse | None:
+    """The purse that pays for a question about a part: one that has paid for it, or has enough, or the newest."""
+    found = paying_purses(holder, node)
     if len(found) <= 1 or budget is None:
         return found[-1] if found else None
-    priced = [PricedQuestion(session.data, node, budget, purse) for purse in found]
-    asked = {one.question for one in session.ledger.records(RequestRecord) if one.account == session.account}
+    priced = [PricedQuestion(holder.data, node, budget, purse) for purse in found]
+    asked = holder.charged_questions()
     paid = [one.purse for one in priced if one.question in asked]
     pairs = zip(priced, found, strict=True)
-    room = [purse for one, purse in pairs if all(left.admits(one.cost) for left in purse_left(session, purse))]
+    room = [purse for one, purse in pairs if all(left.admits(one.cost) for left in purse_left(holder, purse))]
     return next((one for one in (*paid, *room) if one is not None), found[-1])

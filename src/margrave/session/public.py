@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from margrave.errors import UsageError
 from margrave.planning.questions.language.public import PublicName, PublicTable
-from margrave.planning.questions.public import public_table
+from margrave.planning.questions.public import load_public, public_table
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,8 @@ def public(columns: Any, *, key: str) -> PublicRows:
         raise UsageError("a public table is made of a list of values for each column, by its name")
     found = public_table(columns, key)
     return PublicRows(found, found)
+
+
+def public_in(path: str | Path) -> dict[str, PublicRows]:
+    """The public tables of a file, by name: ``s.ask("people join places on region count", **public_in(file))``."""
+    return {name: PublicRows(table, table) for name, table in load_public(path).items()}

@@ -6,66 +6,31 @@ who are not trusted with the machine only a server that stands between holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from html import escape
+from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from margrave import pipeline
-from margrave.budget.units import amount
-from margrave.errors import UsageError, suggest
-from margrave.ledger.journal import canonical
+from margrave.files.content import Content
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.purses import Escrow
-from margrave.ledger.records import Opened
+from margrave.ledger.records import Opened, RequestRecord
 from margrave.ledger.statements.allowance import Allowance, allowances, purses_of
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.every import Question
-from margrave.planning.questions.language.aggregates import Aggregate
-from margrave.planning.questions.language.form import LanguageNode, read_form
-from margrave.planning.questions.language.parts import Partition
-from margrave.planning.questions.language.public import PublicName, PublicTable
-from margrave.planning.questions.language.relations import Rows
-from margrave.planning.questions.language.sql import read_sql
-from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.several.batch import Batch
-from margrave.planning.questions.several.partition import PartPurse, PricedPartition
+from margrave.planning.questions.several.partition import PricedPartition
 from margrave.publish.questions.answers import AnswerTable
-from margrave.publish.questions.best_counts import BestCounts, BestTables, best_counts, best_tables
-from margrave.publish.questions.shared import BatchAnswer, batch_answers
 from margrave.publish.release import Release
-from margrave.session.batches import BatchBuilder
-from margrave.session.builders import QuestionBuilder, RowsBuilder
-from margrave.session.parts import OpenParts, PartitionBuilder, purse_for, purse_left
-from margrave.session.public import PublicRows
-from margrave.session.stored import everything_in
-
-_LAST = 5
+from margrave.session.common import AnySession, chosen_name
+from margrave.session.parts import OpenParts
 
 
-class SessionTables(tuple[str, ...]):
-    """The names of the tables of a session; called, the best tables of counts that its answers give together."""
-
-    _best: Callable[[], BestTables]
-
-    def __new__(cls, names: Iterable[str], best: Callable[[], BestTables]) -> Self:
-        found = super().__new__(cls, names)
-        found._best = best
-        return found
-
-    def __call__(self) -> BestTables:
-        return self._best()
-
-
-class Session:
+class Session(AnySession):
     """A session of an account with one data set that was opened for questions. Open one with `Session.open`."""
 
     def __init__(self, ledger: Ledger, account: str, opened: Opened, *, owned: bool = False) -> None:
-        self.ledger, self.account, self.dataset = ledger, account, opened.dataset
-        self.data = DataSpec.load(opened.declared)
-        self.answers: list[AnswerTable | Release] = []
+        super().__init__(account, opened.dataset, DataSpec.load(opened.declared))
+        self.ledger = ledger
         self._owned = owned
         self._answerer = pipeline.answerer(opened.place)
 
@@ -74,8 +39,8 @@ class Session:
         """A session with a ledger (a path or URL) for an account, about a data set; the only one may be left out."""
         found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         try:
-            opened = _chosen(found.records(Opened), dataset)
-            session = cls(found, account, opened, owned=found is not ledger)
+            opened = {one.dataset: one for one in found.records(Opened)}
+            session = cls(found, account, opened[chosen_name(tuple(opened), dataset)], owned=found is not ledger)
             session.allowances()
         except BaseException:
             if found is not ledger:
@@ -89,68 +54,10 @@ class Session:
         if self._owned and self._answerer.owned:
             self.ledger.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     @property
     def datasets(self) -> tuple[str, ...]:
         """Every data set that was opened for questions."""
         return tuple(one.dataset for one in self.ledger.records(Opened))
-
-    @property
-    def tables(self) -> SessionTables:
-        """The names of the tables of this data set. Called, ``tables()``, the best tables of counts, at no cost.
-
-        These are from everything this account was ever answered about the data set; they agree with each other.
-        """
-        return SessionTables([table.name for table in self.data.tables], self._best_tables)
-
-    def _best_tables(self) -> BestTables:
-        return best_tables(self.data, self._stored())
-
-    def __getitem__(self, table: str) -> RowsBuilder:
-        if table not in self.tables:
-            hint = suggest(str(table), self.tables) or f"; there are {', '.join(self.tables)}"
-            raise UsageError(f"{self.dataset} has no table {table!r}{hint}")
-        return RowsBuilder(self, self.data, Rows(table))
-
-    @property
-    def public(self) -> dict[str, PublicRows]:
-        """The public tables that are declared with the data set, by name."""
-        return {name: PublicRows(table, PublicName(name)) for name, table in self.data.public_tables}
-
-    def ask(self, text: str, **public: PublicRows) -> QuestionBuilder | PartitionBuilder:
-        """The question that a text asks: ``people where age in 18-64 by region average income``.
-
-        ``public``: public tables that the text may name, beside those that are declared.
-        """
-        return self.asked(parsed(_text(text), self.data, _tables(public)))
-
-    def sql(self, text: str, **public: PublicRows) -> QuestionBuilder:
-        """The question that an SQL text asks: ``SELECT region, AVG(income) FROM people GROUP BY region``."""
-        found = read_sql(_text(text), self.data, _tables(public))
-        return QuestionBuilder(self, self.data, found)
-
-    def json(self, value: object) -> QuestionBuilder | PartitionBuilder:
-        """The question that JSON values write: what `to_json` of a node gives, or of what was read from a text."""
-        return self.asked(read_form(value))
-
-    def asked(self, node: LanguageNode) -> QuestionBuilder | PartitionBuilder:
-        """The question, or the partition, of a tree of the language."""
-        if isinstance(node, Partition):
-            return self.parted(node)
-        if not isinstance(node, Aggregate):
-            raise UsageError(f"a {node.kind!r} is no question: ask for a count, a sum, an average, …")
-        return QuestionBuilder(self, self.data, node)
-
-    def parted(self, node: Partition) -> PartitionBuilder:
-        """A partition that is to be paid for."""
-        return PartitionBuilder(self, self.data, node)
 
     def open_parts(self, partition: PricedPartition) -> OpenParts:
         """Charge a partition, once, and fill the purses of its parts; one that is open has what is left in them."""
@@ -158,119 +65,25 @@ class Session:
         pipeline.open_parts(partition, ledger=self.ledger, dataset=self.dataset)
         return OpenParts(self, partition)
 
-    def purse_for(self, node: Aggregate, budget: Price | None) -> PartPurse | None:
-        """The purse that pays for a question, where it is about a part of a partition that the account has open."""
-        return purse_for(self, node, budget)
-
     def purses(self, account: str) -> list[tuple[Escrow, list[Allowance]]]:
         """What an account set apart for the parts of partitions of this data set, and what is left in each purse."""
         self._answerer.check_owner()
         return purses_of(self.ledger, account, self.dataset)
 
-    def allowances(self, purse: PartPurse | None = None) -> tuple[Allowance, ...]:
-        """What the account may still spend: its grants, and the cap of the data set; or what is left in a purse."""
+    def charged_questions(self) -> frozenset[str]:
+        """The digests of all questions that were charged to the account."""
+        return frozenset(one.question for one in self.ledger.records(RequestRecord) if one.account == self.account)
+
+    def _limits(self) -> tuple[Allowance, ...]:
         self._answerer.check_owner()
-        return allowances(self.ledger, self.account, self.dataset) if purse is None else purse_left(self, purse)
+        return allowances(self.ledger, self.account, self.dataset)
 
-    def answer(self, question: Question) -> AnswerTable | Release:
-        """Charge a question and have it answered; one that was asked before comes back as it was."""
-        options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
-        found = pipeline.ask(question, self._answerer, **options)  # type: ignore[arg-type]
-        if isinstance(found, AnswerTable):
-            found = found.with_left("; ".join(one.said() for one in self.allowances(question.purse)))
-        self.answers.append(found)
-        return found
+    def _asked(self, question: Question) -> AnswerTable | Release:
+        return pipeline.ask(question, self._answerer, ledger=self.ledger, dataset=self.dataset, account=self.account)
 
-    def batch(self, *questions: QuestionBuilder, eps: Any = None, rho: Any = None) -> Any:
-        """Several questions under one charge, planned together; one that is given twice is asked once.
+    def _asked_batch(self, batch: Batch) -> tuple[AnswerTable, ...]:
+        return pipeline.ask_batch(batch, self._answerer, ledger=self.ledger, dataset=self.dataset, account=self.account)
 
-        Those that follow from the answers to others are not measured. With a budget they are asked, and the answers
-        come back in their order: all are answered, or none, and what is refused costs nothing. The same batch again is
-        free. Without a budget it is only put together, to `explain` or `release` it.
-        """
-        if any(not isinstance(one, QuestionBuilder) for one in questions):
-            raise UsageError("a batch is made of questions, such as s.batch(people.count(), visits.count(), eps=0.1)")
-        if any(one.session is not self for one in questions):
-            raise UsageError("a question of a batch is from another session, or about another data set")
-        if any(one.purse is not None for one in questions):
-            raise UsageError("a batch is charged as a whole: ask questions about parts one by one, from their purses")
-        found = BatchBuilder(self, self.data, tuple(one.node for one in questions))
-        return found if eps is None and rho is None else found.release(eps, rho=rho)
-
-    def answer_batch(self, batch: Batch) -> dict[Aggregate, BatchAnswer]:
-        """Charge a batch and have it answered: the answers by what is asked."""
-        options = {"ledger": self.ledger, "dataset": self.dataset, "account": self.account}
-        found = pipeline.ask_batch(batch, self._answerer, **options)  # type: ignore[arg-type]
-        left = "; ".join(one.said() for one in self.allowances())
-        measured = [one.with_left(left) for one in found]
-        self.answers += measured
-        return batch_answers(batch, measured)
-
-    def best(self, question: QuestionBuilder) -> BestCounts:
-        """The best estimate of counts from everything this account was ever answered about the data set: free.
-
-        Its intervals assume questions that were not chosen by earlier answers.
-        """
-        if not isinstance(question, QuestionBuilder):
-            raise UsageError("best takes a question, such as s.best(people.count())")
-        return best_counts(self.data, question.node, self._stored())
-
-    def _stored(self) -> list[AnswerTable | Release]:
-        """Everything this account was ever answered. Answers that agree by chance are told apart by their charges."""
+    def _contents(self) -> Iterable[Content]:
         self._answerer.check_owner()
-        contents = self.ledger.answers_of(self.account, self.dataset)
-        return list({_identity(one): one for content in contents for one in everything_in(content)}.values())
-
-    def __repr__(self) -> str:
-        lines = [f"{self.account} asks {self.dataset}: {', '.join(self.tables)}"]
-        lines += [f"  {one.said()}" for one in self.allowances()]
-        lines += [f"  asked: {_said(one)}" for one in self.answers[-_LAST:]]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        meters = "".join(
-            f"<tr><td>{escape(one.what)}</td><td><meter min='0' max='1' value='{_share(one):.4f}'></meter></td>"
-            f"<td>{escape(one.said())}</td></tr>"
-            for one in self.allowances()
-        )
-        asked = "".join(f"<li>{escape(_said(one))}</li>" for one in self.answers[-_LAST:])
-        title = f"<p><strong>{escape(self.account)}</strong> asks {escape(self.dataset)}: {', '.join(self.tables)}</p>"
-        return f"<div>{title}<table>{meters}</table><ul>{asked}</ul></div>"
-
-
-def _said(one: AnswerTable | Release) -> str:
-    asked = one.plan if isinstance(one, Release) else one.question
-    return f"{asked.title} ({asked.cost})"
-
-
-def _identity(one: AnswerTable | Release) -> tuple[str, str]:
-    asked, charge = (one.plan, one.ledger or {}) if isinstance(one, Release) else (one.question, one.charge)
-    return asked.question, canonical(dict(charge))
-
-
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f"a question is written as a text, not as a {type(given).__name__}")
-    return given
-
-
-def _tables(given: Mapping[str, PublicRows]) -> dict[str, PublicTable]:
-    for name, one in given.items():
-        if not isinstance(one, PublicRows):
-            raise UsageError(f"{name!r} is no public table: make it with mg.public({{…}}, key=…)")
-    return {name: one.table for name, one in given.items()}
-
-
-def _share(allowance: Allowance) -> float:
-    """The part of a limit that is left."""
-    return min(1.0, allowance.left / float(amount(allowance.limit)))
-
-
-def _chosen(opened: list[Opened], dataset: str | None) -> Opened:
-    names = [one.dataset for one in opened]
-    if dataset is None and len(opened) == 1:
-        return opened[0]
-    if dataset not in names:
-        there = ", ".join(names) or "none yet"
-        raise UsageError(f"say which data set is asked about; open for questions: {there}")
-    return opened[names.index(dataset)]
+        return self.ledger.answers_of(self.account, self.dataset)

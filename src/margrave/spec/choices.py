@@ -13,6 +13,9 @@ Nonnegative = Literal[
 ]
 Rounding = Literal["controlled", "nearest", "none"]
 Induced = Literal["worst-case", "positive", "markov"]
+Engine = Literal["auto", "local", "sql"]
+
+AUTO: Engine = "auto"
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
@@ -20,3 +23,4 @@ NONNEGATIVE: tuple[Nonnegative, ...] = get_args(Nonnegative)
 ROUNDING: tuple[Rounding, ...] = get_args(Rounding)
 NEIGHBOURS: tuple[Neighbours, ...] = get_args(Neighbours)
 INDUCED: tuple[Induced, ...] = get_args(Induced)
+ENGINES: tuple[Engine, ...] = get_args(Engine)

@@ -19,23 +19,32 @@ Found = tuple[int, str]
 def contradictions(domain: Domain, public: Sequence[PublicFact], zeros: tuple[Pattern, ...]) -> list[Found]:
     """What is wrong with given values, as far as facts are compared two by two; empty where nothing is."""
     given = [fact.counts is not None for fact in public]
-    if any(given) and not all(given):
+    if any(given) and not all(given) and not _only_total(public):
         odd = given.index(not given[0])
         text = "is given, and" if given[odd] else "is read from the data, and"
         other = "is read from the data" if given[odd] else "is given"
         return [
-            (odd, f"{text} {_named(public[0])} {other}: these could contradict each other; give all facts, or none")
+            (
+                odd,
+                f"{text} {_named(public[0])} {other}: whether they agree would be another exact answer about the data. "
+                "Give the counts of all facts, or of none; beside whole tables that are read, the total may be given",
+            )
         ]
-    if not any(given):
-        return []
-    found = [one for index, fact in enumerate(public) for one in _alone(domain, index, fact, zeros)]
+    numbers = [index for index, known in enumerate(given) if known]
+    found = [one for index in numbers for one in _alone(domain, index, public[index], zeros)]
     if found:
         return found
     return [
         (second, text)
-        for first, second in combinations(range(len(public)), 2)
+        for first, second in combinations(numbers, 2)
         for text in _pair(domain, public[first], public[second])
     ]
+
+
+def _only_total(public: Sequence[PublicFact]) -> bool:
+    """Whether the total alone is given, and a whole table that is read tells it too: that they agree tells no more."""
+    given = [(fact.margin, fact.cell) for fact in public if fact.counts is not None]
+    return given == [((), None)] and any(fact.cell is None and fact.counts is None for fact in public)
 
 
 def _alone(domain: Domain, index: int, fact: PublicFact, zeros: tuple[Pattern, ...]) -> Iterator[Found]:

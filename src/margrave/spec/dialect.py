@@ -14,6 +14,8 @@ from margrave.spec.reader import Node
 Decimal = Literal[".", ","]
 DECIMALS: tuple[Decimal, ...] = get_args(Decimal)
 DIALECT_KEYS = ("decimal", "delimiter", "encoding")
+TEXT_KEYS = ("delimiter", "encoding")
+"""Those that concern files without numbers, too."""
 _UTF8 = "utf-8"
 _NO_DELIMITERS = frozenset('"\r\n\0.') | frozenset("0123456789")
 

@@ -12,12 +12,15 @@ from margrave.algebra.domain import Margin
 from margrave.budget.units import ZCDP, ApproxDP, Budget, PureDP
 from margrave.errors import UsageError
 from margrave.spec.choices import (
+    AUTO,
+    ENGINES,
     INDUCED,
     NEIGHBOURS,
     NONNEGATIVE,
     OBJECTIVES,
     ROUNDING,
     STRATEGIES,
+    Engine,
     Induced,
     Neighbours,
     Nonnegative,
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from margrave.spec.attributes import Names
 
 COUNT_KEYS = ("column", "public")
-DATA_KEYS = ("source", "count", "confidential", "unit", *DIALECT_KEYS)
+DATA_KEYS = ("source", "count", "confidential", "unit", "engine", *DIALECT_KEYS)
 UNIT_KEYS = ("column", "max_records")
 RELEASE_KEYS = (
     "tables", "all", "public", "impossible", "sensitive", "strategy", "objective", "nonnegative", "rounding",
@@ -65,7 +68,7 @@ class DataSection:
     ``source`` is a path, a glob or a URL as written; ``base`` the folder that relative paths start from.
     ``count`` is the column that holds the number of records where the file is already tabulated. ``count_public``:
     sums of it may be published exactly, as everything is whose protection is given up. ``dialect``: how the file is
-    written.
+    written. ``engine``: who counts a table of a database.
     """
 
     source: str | None = field(default=None, repr=False)
@@ -75,6 +78,7 @@ class DataSection:
     base: Path | None = field(default=None, compare=False, repr=False)
     count_public: bool = False
     dialect: Dialect = USUAL
+    engine: Engine = AUTO
 
     def __post_init__(self) -> None:
         if self.count is not None and self.unit is not None:
@@ -124,7 +128,8 @@ def read_data(node: Node, names: Names, base: Path | None) -> DataSection:
     unit = _read_unit(keys["unit"]) if "unit" in keys else None
     source = keys["source"].path() if "source" in keys else None
     owner = unit if count is None else None
-    return DataSection(source, count, confidential is not False, owner, base, public, read_dialect(keys))
+    engine = _choice(keys, "engine", ENGINES)
+    return DataSection(source, count, confidential is not False, owner, base, public, read_dialect(keys), engine)
 
 
 def _read_count(node: Node) -> tuple[str | None, bool]:

@@ -16,7 +16,10 @@ _FORMULA = re.compile(r"[=@\uff1d\uff20\t\r]|[+\-\uff0b\uff0d].*[^\W\d_]|[+\-\uf
 
 
 _IDENTIFIER = re.compile(
-    r"(^|[^a-z])(id|ids|uuid|guid|folio|caseno|idno)$|(person|patient|case|resp|respondent|user|customer|client|household|hh|pat|subj|subject|member)_?(id|nr|no|num|number|key)$",
+    r"(^|[^a-z])(id|ids|uuid|guid|folio|caseno|idno|ssn|dni|rut|cpf|cpr|nif)$"
+    r"|(person|patient|case|resp|respondent|user|customer|client|household|hh|pat|subj|subject|member)"
+    r"_?(id|nr|no|num|number|key)$"
+    r"|(kennung|kennnummer|kennzahl|lfd_?nr|laufnummer|matricule|identifiant|identificador|identificativo)$",
     re.IGNORECASE,
 )
 """Names of columns that tell records or people apart: ``id``, ``person_id``, ``patientnr``."""

@@ -24,7 +24,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.target import sweep
 from margrave.progress import Progress
 from margrave.publish.release import Release
-from margrave.reconstruct.published import publishable
+from margrave.reconstruct.publishable import publishable
 from margrave.score.measures import margin_errors
 from margrave.score.risk import frechet_bounds, small_cells
 from margrave.spec.choices import NONNEGATIVE, STRATEGIES, Nonnegative, Strategy

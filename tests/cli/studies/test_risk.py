@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import margrave as mg
 from margrave.cli.app import app
+from tests.planning.join.example import changed
 
 
 def run(*words):
@@ -96,3 +97,11 @@ def test_it_is_said_in_words():
     assert shown.exit_code == 0
     assert "at most 88.1 % are told rightly: at least 11.9 % are wrong." in shown.output
     assert "not about what can be learnt of people in general" in shown.output
+
+
+@pytest.mark.slow
+def test_a_join_is_told_by_the_owner_who_protects_least(tmp_path):
+    shown = run(written(tmp_path, changed(("at_most = 3000", 'at_most = 3000\nneighbours = "replace"'))), "--json")
+    found = json.loads(shown.stdout)
+    assert shown.exit_code == 0 and {one["attack"] for one in found["limits"]} >= {"reconstruction", "linkage"}
+    assert all(one["before"] <= one["after"] <= 1 for one in found["limits"])

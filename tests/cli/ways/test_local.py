@@ -62,9 +62,15 @@ def test_a_collection_from_the_plan_to_the_verified_bundle(place):
     assert json.loads(run("local", "collect", "spec.toml", "reports.txt", "--json"))["reports"] == 3000
 
 
+def test_a_release_that_nobody_keeps_is_refused_without_a_word_about_a_budget(place):
+    done = CliRunner().invoke(app, ["release", "spec.toml", "--data", "reports.txt"])
+    assert "nothing would be kept of what was collected: name a place with --out" in str(done.exception)
+    assert "budget" not in str(done.exception)
+
+
 def test_a_target_is_told_in_respondents(place):
     done = CliRunner().invoke(app, ["plan", "spec.toml", "--target", "0.02@95%"])
-    assert "people for this accuracy" in done.output
+    assert "bring the share of each cell of each wanted table this near" in done.output
 
 
 def test_a_report_is_made_once(place):
@@ -157,6 +163,17 @@ def test_tokens_are_handed_out_and_all_others_refused(place):
     found = json.loads(run("local", "collect", "spec.toml", "own.txt", "--issued", "issued.txt", "--json"))
     assert (found["reports"], found["refused"]) == (2, {"token never issued": 1})
     run("local", "tokens", "spec.toml", "--count", "2", "--out", "tokens.txt", "--issued", "x.txt", error=UsageError)
+
+
+def test_a_collection_goes_on_in_one_file(place):
+    lines = (place / "reports.txt").read_text(encoding="utf-8").split("\n")
+    (place / "first.txt").write_text("\n".join(lines[:2000]), encoding="utf-8")
+    run("local", "collect", "spec.toml", "first.txt", "--into", "all.json")
+    assert "Refused, token used before: 2,000." in run(
+        "local", "collect", "spec.toml", "reports.txt", "--into", "all.json"
+    )
+    assert json.loads(run("local", "collect", "spec.toml", "all.json", "--json"))["reports"] == 3000
+    run("local", "collect", "spec.toml", "first.txt", "--into", "x.json", "--out", "y.json", error=UsageError)
 
 
 def test_a_page_is_written_once(place):

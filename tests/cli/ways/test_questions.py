@@ -68,6 +68,24 @@ def test_a_partition_is_paid_for_on_the_command_line_and_its_parts_ask_in_later_
 
 
 @pytest.mark.slow
+def test_a_public_table_comes_from_a_file(folder):
+    inside("data", "open", "clinic@2024", "--spec", "clinic.toml")
+    (folder / "more.toml").write_text(
+        '[public.lands]\nkey = "region"\ncolumns = { region = ["north"], land = ["x"] }\n'
+    )
+    for question, form in (
+        ("people join lands on region by land count", ()),
+        ("SELECT land, COUNT(*) FROM people JOIN lands ON people.region = lands.region GROUP BY land", ("--sql",)),
+    ):
+        told = inside("ask", question, "--eps", "0.1", "--explain", "--public", "more.toml", *form).output
+        assert "public (region = ('north'), land = ('x')) on region by land count" in told
+    for text, words in (("[tables]", "unknown"), ("", "[public] is missing"), ("[public.a]\nkey = 'b'", "needs")):
+        (folder / "more.toml").write_text(text)
+        done = run("ask", "people count", "--eps", "0.1", "--public", "more.toml")
+        assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
 def test_mistakes_are_said_in_a_sentence(folder):
     done = run("ask", "people count", "--eps", "0.1")
     assert done.returncode == UsageError.exit_code and "open for questions: none yet" in done.stderr

@@ -62,6 +62,17 @@ def test_rows_become_whole_numbers(tmp_path):
     )
 
 
+def test_a_file_is_read_as_its_table_says_that_it_is_written(tmp_path):
+    """And nobody is told how: it is no part of what is declared in public."""
+    text = TEXT.replace("[tables.people]\n", '[tables.people]\ndecimal = ","\ndelimiter = ";"\nencoding = "latin-1"\n')
+    spec = DataSpec.load(text.replace('"f", "m"', '"f", "hård"'))
+    rows = "id;sex;kind;age;pay;born\n1;hård;a;7,0;1,2;2000-02-01\n"
+    (tmp_path / "people.txt").write_bytes(rows.encode("latin-1"))
+    open_data(spec, {"people": tmp_path / "people.txt", "visits": pa.table(VISITS)}, tmp_path / "store")
+    assert stored(Engine(tmp_path / "store"), 0)[0][1:] == (7, 10957 + 31, 0, 2, 1)
+    assert "latin" not in str(spec.public_dict()) and spec == DataSpec.load(TEXT.replace('"f", "m"', '"f", "hård"'))
+
+
 def test_numbers_are_rounded_to_the_step_and_clamped_in_every_type(tmp_path):
     for number, values in enumerate((["0.25", "0.24", "-0.25", "99", "1e400"], [0.25, 0.24, -0.25, 99.0, 1e300])):
         count = len(values)

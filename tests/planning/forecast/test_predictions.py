@@ -27,10 +27,10 @@ import json, os, resource, sys
 import numpy as np, pyarrow as pa
 import margrave as mg
 from tests.planning.forecast.test_predictions import spec
-number, size, ways, method = sys.argv[1:]
+number, size, ways, method, records = sys.argv[1:]
 plan = mg.plan(spec(int(number), int(size), int(ways), method))
 rng = np.random.default_rng(1)
-data = pa.table({name: rng.integers(0, int(size), 2000) for name in plan.spec.domain.names})
+data = pa.table({name: rng.integers(0, int(size), int(records)) for name in plan.spec.domain.names})
 out = mg.release(plan, data)
 out.prepare()
 for margin in plan.spec.margins:
@@ -51,11 +51,11 @@ def spec(number: int, size: int, ways: int, method: Nonnegative = "auto") -> Spe
 @pytest.mark.parametrize(
     "shape",
     [
-        ("20", "10", "3", "none"),
-        ("30", "10", "3", "none"),
-        ("60", "10", "2", "none"),
-        ("12", "2", "2", "least-squares"),
-        ("8", "5", "2", "records"),
+        ("20", "10", "3", "none", "2000"),
+        ("30", "10", "3", "none", "2000"),
+        ("60", "10", "2", "none", "2000"),
+        ("12", "2", "2", "least-squares", "2000"),
+        ("8", "5", "2", "records", "300"),
     ],
     ids=["20 attributes", "30 attributes", "60 attributes", "a full table of 4096 cells", "records"],
 )

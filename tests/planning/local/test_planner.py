@@ -111,17 +111,15 @@ def test_tables_that_will_be_mostly_noise_are_named():
 def test_a_target_says_how_many_must_answer():
     spec = local_spec(2, 3)
     plan = plan_for(spec, Target.parse("0.01@95%"))
-    assert max(row.half_width for row in plan.forecast) <= 0.01
+    assert max(row.most for row in plan.forecast) <= 0.01
     fewer = plan.forecast_for(plan.spec.expected_size - 1)
-    assert max(row.half_width for row in fewer) > 0.01
+    assert max(row.most for row in fewer) > 0.01
     with pytest.raises(UsageError, match="share of all"):
         plan_for(spec, Target.parse("5@95%"))
 
 
 def test_four_times_the_accuracy_needs_sixteen_times_the_respondents():
-    spec = local_spec(2, 2)
-    one = make_local_plan(spec).precisions
-    few, many = (respondents_for(spec.encoding, spec.margins, one, error) for error in (0.02, 0.005))
+    few, many = (respondents_for(3.0, error) for error in (0.02, 0.005))
     assert many == pytest.approx(16 * few, rel=0.01)
 
 

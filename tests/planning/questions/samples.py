@@ -84,12 +84,13 @@ def constant(value):
 class Random:
     """Random questions: well formed, over the columns that rows have."""
 
-    def __init__(self, random, spec):
-        self.random, self.spec, self.names = random, spec, 0
+    def __init__(self, random, spec, named="n{}"):
+        self.random, self.spec, self.names, self.named = random, spec, 0, named
 
     def name(self):
+        """A new name: words with a number, or whatever is given."""
         self.names += 1
-        return f"n{self.names}"
+        return self.named.format(self.names) if isinstance(self.named, str) else self.named(self.names)
 
     def columns(self, relation):
         return rows_of(relation, self.spec).columns

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from margrave.planning.local.plan import make_local_plan
 from margrave.publish.local.release import LocalRelease
 from margrave.publish.verification.verify import verify
 from margrave.publish.ways.registry import load
+from margrave.study.audit.findings import Effort
+from margrave.study.audit.registry import audit
 from tests.planning.local.shapes import local_spec
 
 
@@ -97,6 +100,20 @@ def test_what_is_said_of_other_collections_is_true_without_a_curator(bundle):
     said = json.loads((bundle / "release.json").read_text(encoding="utf-8"))
     assert "no budget of a data set was spent" in said["composition"]
     assert "ledger" not in said
+
+
+def test_the_report_says_what_an_attacker_who_reads_reports_can_reach(bundle):
+    text = (bundle / "report.html").read_text(encoding="utf-8")
+    found = text[text.index('id="risk"') :]
+    assert "What an attacker can reach at most" in found
+    assert "75 %" in found  # three times as likely: a suspicion of one half becomes three quarters
+
+
+def test_a_bundle_is_audited_by_every_chance_of_its_plan(bundle):
+    found = audit(str(bundle), Effort(2000, 20))
+    assert not found.violated
+    assert {round(exp(one.found), 6) for one in found.findings if one.way == "exact"} == {3.0}
+    assert found.what == "a bundle"
 
 
 def test_tables_are_whole_agree_and_have_intervals(out):

@@ -17,6 +17,7 @@ from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.least import least_budget
 from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_counts
 from margrave.planning.questions.question import PricedQuestion
+from margrave.publish.questions.answer_values import AnswerRow
 from margrave.publish.questions.answers import AnswerPack, AnswerTable, numbers_of
 
 SPEC = DataSpec.load(
@@ -277,3 +278,22 @@ def test_the_least_budget_is_enough_and_a_little_less_is_not(unit):
         assert reached(found) <= within < reached(unit(number * Fraction(99, 100)))
     with pytest.raises(UsageError, match="rows"):
         least_budget(SPEC, parsed("people average pay", SPEC), 1)
+
+
+def test_a_key_with_the_name_of_a_number_does_not_hide_it():
+    row = AnswerRow({"value": "north", "group_value": "x", "rows": "y"}, 3, 1.0, 1, 5, {"rows": 7})
+    assert row.as_dict() == {
+        "group_value": "north", "group_group_value": "x", "group_rows": "y",
+        "value": 3, "std_error": 1.0, "low": 1, "high": 5, "rows": 7,
+    }  # fmt: skip
+
+
+def test_names_of_groups_are_never_rounded():
+    spec = DataSpec.load("[tables.t]\n[tables.t.columns]\nx = { number = [0, 0.2], step = 0.1 }\n")
+    for text, names in (
+        ("t by x count", [0, 0.1, 0.2]),
+        ("t by y = (x * number('1/3')) count", [0, "1/30", "1/15"]),
+    ):
+        question = PricedQuestion(spec, parsed(text, spec), PureDP(Fraction(1)))
+        found = AnswerTable(question, (1, 2, 3))
+        assert [row.keys[question.sought.axes[0].name] for row in found.rows] == names

@@ -112,7 +112,7 @@ def test_an_analyst_who_chooses_by_what_she_saw_is_covered_too():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("people by loose count", "may be missing"),
+        ("people by loose count", "no answer counts these rows by"),
         ("people by a only (x) count", "taken whole"),
         ("people by c = case when a = x then 'u' else 'v' end count", "taken whole"),
         ("people units", "counts alone"),
@@ -133,3 +133,12 @@ def test_answers_about_other_rows_are_left_aside():
     other = AnswerTable(asked("people where a = x count"), (10**6,))
     best = best_counts(SPEC, one.question.aggregate, [one, other])
     assert best.answers == 1 and best.rows[0].value == one.numbers[0]
+
+
+def test_counts_by_what_may_be_missing_are_combined_with_those_of_the_same_rows_alone():
+    texts = ["people by loose count", "people where not (loose is missing) count", "people count", "people by a count"]
+    texts += ["people by a, loose count"]
+    found = [AnswerTable(asked(text), (10,) * asked(text).sought.cells) for text in texts]
+    best = best_counts(SPEC, parsed("people by loose count", SPEC), found)
+    assert best.answers == 3 and best.rows[0].std_error < found[0].rows[0].std_error
+    assert best_counts(SPEC, parsed("people count", SPEC), found).answers == 2

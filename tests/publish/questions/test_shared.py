@@ -9,6 +9,7 @@ from margrave.budget.units import ZCDP, PureDP
 from margrave.noise import Generator
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.trees import tree_counts
+from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.batch import Batch
 from margrave.publish.questions.answers import AnswerTable
 from margrave.publish.questions.shared import batch_answers
@@ -38,6 +39,34 @@ def test_an_average_that_follows_from_a_variance_is_covered(budget):
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(stated), rel=0.1)
     assert found[variance].question.aggregate == variance and "follows from" in repr(one)
     assert one.rows[0].extra["rows"] == pytest.approx(600, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("people where pay >= 0 count", "people where pay >= 0 average pay"),
+        ("people where pay >= 0 count", "people where pay >= 0 variance pay"),
+        ("people by pay count", "people cumulative pay"),
+    ],
+)
+def test_counts_that_follow_are_covered_and_have_the_stated_error(text, source):
+    node, generator = parsed(text, SPEC), Generator.seeded(f"counts {source}")
+    question = PricedQuestion(SPEC, parsed(source, SPEC), PureDP(Fraction(1, 2)))
+    batch = Batch((question,), (node, question.aggregate))
+    values = np.round(np.clip(np.random.default_rng(1).normal(20, 8, 60), 0, 50) * 2) / 2
+    if "cumulative" in source:
+        truth = np.bincount((values * 2).astype(int), minlength=101)
+        exact = tree_counts(truth, question.mechanism.branching, question.mechanism.levels)
+    else:
+        truth, exact = np.array([60]), parts(values, 1 if "average" in source else 2)
+    errors, hits = [], []
+    for _ in range(400 if len(truth) == 1 else 20):
+        found = batch_answers(batch, [drawn(question, exact, generator)])[node]
+        errors += [row.value - one for row, one in zip(found.rows, truth, strict=True)]
+        hits += [row.low <= one <= row.high for row, one in zip(found.rows, truth, strict=True)]
+    assert 0.925 <= np.mean(hits) <= 0.98
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(found.rows[0].std_error, rel=0.1)
+    assert batch.forecast[0].std_error == found.rows[0].std_error
 
 
 def test_a_tree_answers_quantiles_and_sums_from_the_start():

@@ -13,12 +13,12 @@ from margrave.algebra.residual import residuals
 from margrave.budget.units import PureDP
 from margrave.errors import UsageError
 from margrave.planning.limits import FULL_CELLS
-from margrave.planning.publication.methods import METHODS
+from margrave.planning.publication.methods import METHODS, Chosen
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.nonnegative import choice as module
-from margrave.reconstruct.nonnegative.choice import nonnegative
+from margrave.reconstruct.nonnegative.choice import nonnegative, solved_together
 from margrave.reconstruct.nonnegative.entropy import entropy
-from margrave.reconstruct.nonnegative.log_linear import log_linear
+from margrave.reconstruct.nonnegative.log_linear import log_linear, log_linears
 from margrave.reconstruct.nonnegative.sparse import sparse
 from margrave.reconstruct.stein import noise, probes, risk_of
 from tests.reconstruct.cases import domain_of, masks, noisy, problems, project
@@ -139,6 +139,32 @@ def test_log_linear_shrinks_noise_that_independence_explains():
         tables = log_linear(estimates)[0], nonnegative(estimates, "least-squares").table
         errors += [sum(np.abs(project(domain, table - truth, m)).sum() for m in margins) for table in tables]
     assert errors[0] < 0.8 * errors[1]
+
+
+def test_chains_side_by_side_find_what_each_finds_alone():
+    """Up to what a chain is uncertain of itself: sums in another order may turn a step another way."""
+    domain = domain_of(2, 3, 2)
+    possible = np.ones(domain.shape(), dtype=bool)
+    possible[0, 0, 0] = False
+    truth = skewed(domain, 900) * possible
+    margins = [domain.names[:2], domain.names[1:]]
+    every = [noisy(domain, truth, margins, variance=20.0, seed=seed) for seed in range(3)]
+    tables, accepted = log_linears(every, possible)
+    for one, table, moves in zip(every, tables, accepted, strict=True):
+        alone, share = log_linear(one, possible)
+        assert np.abs(table - alone).max() < 1.5 and abs(moves - share) < 0.25
+        assert not table[0, 0, 0]
+    assert np.abs(tables[0] - tables[1]).max() > 3
+
+
+def test_chains_that_stop_together_are_tried_one_by_one(monkeypatch):
+    domain = domain_of(2, 2, 3)
+    truth = skewed(domain, 200)
+    wanted = [("a0", "a1")]
+    every = [noisy(domain, truth, [("a0", "a1"), ("a2",)], seed=seed) for seed in range(2)]
+    choice = Chosen("log-linear", ("least-squares",))
+    monkeypatch.setattr(module.posterior, "log_linears", fail)
+    assert {one.method for one in solved_together(every, choice, wanted=wanted)} == {"least-squares"}
 
 
 def test_entropy_has_less_error_than_unbiased_tables_and_says_so():

@@ -7,13 +7,18 @@ from time import monotonic
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
+from margrave.algebra.query import Query
+from margrave.budget.events import Measurement
 from margrave.cli.app import app
 from margrave.errors import UsageError
 from margrave.facts.moves.graver import graver_basis
+from margrave.facts.price import induced_cost
 from margrave.facts.sensitivity import induced_sensitivity
-from margrave.study.attacks.averaging import averaging, consecutive_sums, guess
+from margrave.noise import DiscreteLaplace
+from margrave.study.attacks.averaging import averaging, consecutive_sums, guess, least_error, most_found
 from tests.facts.oracle import fact_matrix
 
 pytestmark = pytest.mark.slow
@@ -31,6 +36,9 @@ def test_the_facts_are_those_of_the_example(counts):
     assert sorted(map(tuple, matrix)) == sorted(map(tuple, wanted))
     assert np.abs(graver_basis(wanted, monotonic() + 60)).tolist() == [[1] * counts]
     assert induced_sensitivity(facts).value == counts
+    if counts <= 8:  # beyond it the moves are too many to list
+        whole = [Measurement(Query(facts.domain.names), DiscreteLaplace(Fraction(3)))]
+        assert induced_cost(facts, facts.domain, whole).value == Fraction(counts, 3), "as for every plan"
 
 
 def test_every_count_tells_the_first_one():
@@ -53,6 +61,26 @@ def test_the_adversary_wins_only_where_the_facts_are_forgotten():
     errors = [row.forgotten.rmse for row in rows]
     assert errors == sorted(errors, reverse=True) and rows[-1].forgotten.found > 0.95
     assert all(row.accounted.rmse > 2 / float(epsilon) * 0.9 for row in rows) and rows[-1].accounted.found < 0.05
+    least, most = least_error(float(epsilon)), most_found(float(epsilon))
+    assert all(row.accounted.rmse > least and row.accounted.found < most for row in rows)
+    assert rows[-1].forgotten.rmse < least and rows[-1].forgotten.found > most, "what ε forbids"
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("offset", [0.0, 0.2, 0.5])
+def test_no_noise_for_epsilon_errs_less_than_the_bound(epsilon, offset):
+    """Every distribution of errors in steps of one whose neighbours differ by e^ε at most, by linear programming."""
+    places = np.arange(-round(18 / epsilon), round(18 / epsilon) + 1)
+    ratio, count = np.exp(-epsilon), len(places)
+    one = np.eye(count)
+    rules = np.concatenate([ratio * one[:-1] - one[1:], ratio * one[1:] - one[:-1]])
+    whole = {"A_ub": rules, "b_ub": np.zeros(len(rules)), "A_eq": np.ones((1, count)), "b_eq": [1.0]}
+    square = linprog((places + offset) ** 2, **whole).fun
+    assert square == pytest.approx(least_error(epsilon) ** 2 + offset**2, rel=1e-3)
+    if not offset:
+        assert -linprog(-1.0 * (places == 0), **whole).fun == pytest.approx(most_found(epsilon), rel=1e-3)
+        noise = DiscreteLaplace(1 / Fraction(epsilon))
+        assert noise.variance == pytest.approx(least_error(epsilon) ** 2), "and that of a release reaches it"
 
 
 @pytest.mark.parametrize("arguments", [(Fraction(0), [2], 1), (Fraction(1), [1], 1), (Fraction(1), [], 1)])

@@ -23,7 +23,9 @@ def test_many_exact_frequencies_give_members_away(found):
 def test_margraves_frequencies_do_not(found):
     assert all(row.margrave < row.bound == pytest.approx(0.1359, abs=1e-4) for row in found.rows)
     drawn = {line.style: line for line in found.panels[1].lines}
-    assert all(a <= b for a, b in zip(drawn["margrave"].y, drawn["bound"].y, strict=True))
+    # About 200 members: beside the share that the bound allows, three standard errors of it.
+    pairs = zip(drawn["margrave"].y, drawn["bound"].y, strict=True)
+    assert all(reached <= bound + 3 * (bound * (1 - bound) / 200) ** 0.5 for reached, bound in pairs)
     assert all(a <= b for a, b in zip(drawn["chance"].y, drawn["bound"].y, strict=True))
 
 

@@ -8,7 +8,9 @@ from margrave.errors import RefusedError
 from margrave.measure.questions import opening
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.programs import sought
+from margrave.planning.questions.price.price import UnitMove
+from margrave.planning.questions.programs import rows, sought
+from margrave.planning.questions.several import partition
 from margrave.study.audit.findings import Effort
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.registry import audit
@@ -32,7 +34,7 @@ born = { days = [2024-02-28, 2024-03-01] }
 age = { bins = [0, 18, 65, 120] }
 """
 QUICK = Effort(samples=100, releases=8)
-FEW = Effort(samples=100, releases=800, confidence=0.95)
+FEW = Effort(samples=100, releases=500, confidence=0.95)
 
 
 def of(found, name):
@@ -45,10 +47,18 @@ def test_prices_of_questions_are_met_and_not_exceeded(tmp_path, neighbours):
     path.write_text((SPEC + MORE).replace("add-remove", neighbours))
     found = audit(str(path), QUICK)
     assert found.what == "questions" and not found.violated
-    for name in ("visits count", "visits by ward count", "visits by ward average cost", "people cumulative born"):
+    for name in (
+        "visits count", "visits by ward count", "visits by ward average cost", "people cumulative born",
+        "visits union visits by ward count",
+    ):  # fmt: skip
         assert of(found, name).found == pytest.approx(1.0, abs=1e-6)
     assert all(one.found > 0.2 for one in found.findings if one.way == "recomputed")
     assert of(found, "all of these in ρ").found == pytest.approx(0.5, abs=1e-6)
+    times = 1 if neighbours == "add-remove" else 2
+    assert of(found, "people partition by age, ε = 1 for each part").found == pytest.approx(times, abs=1e-6)
+    assert sum("join public" in one.check for one in found.findings) == 2
+    assert sum("interval" in one.check for one in found.findings) == 2
+    assert min(one.found for one in found.findings if "interval" in one.check) > 0.4
 
 
 def test_a_move_that_is_stated_too_small_is_seen(monkeypatch):
@@ -59,6 +69,70 @@ def test_a_move_that_is_stated_too_small_is_seen(monkeypatch):
 
     monkeypatch.setattr(sought, "rows_move", halved)
     assert of(audit_questions(DataSpec.load(SPEC), QUICK), "visits count").found == pytest.approx(3.0, abs=1e-6)
+
+
+def join_unbounded(patch):
+    """A join that is taken to leave as many rows as its left side has."""
+    honest = rows._join
+    patch.setattr(rows, "_join", lambda left, right, how: replace(honest(left, right, how), most=left.most))
+    return "people join (visits select joined = cost) count", 3
+
+
+def bound_undone(patch):
+    """A union that is taken to keep the bound of its left side."""
+    honest = rows._combine
+    patch.setattr(rows, "_combine", lambda how, left, right: replace(honest(how, left, right), most=left.most))
+    return "visits union visits by ward count", 2
+
+
+def fanout_forgotten(patch):
+    """A join with a public table that is taken to leave as many rows as there were."""
+    honest = rows._lookup
+    patch.setattr(rows, "_lookup", lambda node, inner, data: replace(honest(node, inner, data), most=inner.most))
+    return "visits join public", 2
+
+
+def average_too_cheap(patch):
+    """An average whose parts are charged as if they moved half as far."""
+    honest = sought.rows_move
+
+    def wrong(bounds, weight, parts, neighbours):
+        move = honest(bounds, weight, parts, neighbours)
+        return move if parts != 2 else UnitMove(move.l1 // 2, move.l2_squared // 4)
+
+    patch.setattr(sought, "rows_move", wrong)
+    return "visits by ward average cost", 2
+
+
+def clamp_left_out(patch):
+    """A sum that is priced by its clamp, which is applied after all units were added up, if at all."""
+    honest = sought._sum
+    patch.setattr(sought, "_sum", lambda aggregate, asked: replace(honest(aggregate, asked), clamp=None))
+    return "visits union visits by ward sum cost low 0 high 2", 3
+
+
+def replaced_is_added(patch):
+    """A partition that is charged under replace as if a unit came or went, which touches its parts once."""
+    honest = partition.escrow_cost
+    patch.setattr(partition, "escrow_cost", lambda purses, parts, neighbours: honest(purses, parts, "add-remove"))
+    return "people partition by age, ε = 1 for each part", 2
+
+
+BUGS = {
+    "add-remove": [join_unbounded, bound_undone, fanout_forgotten, average_too_cheap, clamp_left_out],
+    "replace": [replaced_is_added],
+}
+
+
+@pytest.mark.parametrize("neighbours", BUGS)
+def test_seeded_bugs_are_found(neighbours, monkeypatch):
+    """Each is seen in its own question, which no other changes."""
+    expected = [bug(monkeypatch) for bug in BUGS[neighbours]]
+    found = audit_questions(DataSpec.load((SPEC + MORE).replace("add-remove", neighbours)), QUICK)
+    for name, lost in expected:
+        seen = next(one for one in found.findings if one.check.startswith(name))
+        assert seen.violated and seen.found == pytest.approx(lost, abs=1e-6), name
+    assert not of(found, "visits by ward units").violated
 
 
 def test_rows_beyond_the_bound_of_a_unit_are_seen(monkeypatch):

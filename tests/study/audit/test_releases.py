@@ -28,6 +28,12 @@ def with_facts(sizes, text, tables):
     return spec_of(sizes, tables, public=public, induced="worst-case")
 
 
+def with_total(total, counts=None):
+    """Three one-way tables and their total, which is given; so are they, where they have counts."""
+    public = (PublicFact((), None, (total,)), *(PublicFact((name,), None, counts) for name in "abc"))
+    return spec_of((2, 2, 2), ["abc"], public=public, induced="worst-case")
+
+
 def with_units(neighbours):
     return replace(spec_of((2, 3), ["ab"], neighbours=neighbours), data=DataSection(unit=Unit("owner", 3)))
 
@@ -39,6 +45,9 @@ SPECS = {
     "sensitive": spec_of((2, 3, 2), ["ab", "bc"], sensitive=("b",), neighbours="replace"),
     "fourier": spec_of((2, 3, 2), ["ab", "bc"], strategy="fourier"),
     "facts": with_facts((2, 2, 2), "a+b+c", ["ab", "bc"]),
+    "few records": with_total(2),
+    "few records, all given": with_total(2, (1, 1)),
+    "enough records": with_total(40),
     "units": with_units("add-remove"),
     "replaced units": with_units("replace"),
     "impossible": spec_of((2, 3), ["ab"], impossible=({"a": frozenset("0"), "b": frozenset("1")},)),

@@ -72,7 +72,7 @@ def test_noise_that_is_lost_on_the_way_is_seen_in_whole_graphs(monkeypatch):
     plan = graph(epsilon=4)
     honest = DiscreteLaplace.sample
     monkeypatch.setattr(DiscreteLaplace, "sample", lambda self, size, generator: honest(self, size, generator) // 9)
-    assert audit_graph(plan, replace(QUICK, releases=600)).findings[2].found > 1.5
+    assert audit_graph(plan, replace(QUICK, releases=300)).findings[2].found > 1.5
 
 
 def test_a_local_collection_is_audited_by_every_chance():

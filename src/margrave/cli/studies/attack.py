@@ -211,10 +211,11 @@ def averaging(
     as_json: AsJson = False,
 ) -> None:
     """Average counts whose sums are public. Opens no data: the counts are invented."""
+    from margrave.algebra.words import number
     from margrave.budget.numbers import exact_number
     from margrave.errors import RefusedError, UsageError
     from margrave.files.writing import check_target
-    from margrave.study.attacks.averaging import averaging, plot
+    from margrave.study.attacks.averaging import averaging, least_error, most_found, plot
 
     if to is not None:
         check_target(to)
@@ -231,6 +232,11 @@ def averaging(
         notice(
             f"The releases that forget the facts claim ε = {epsilon} and are NOT PRIVATE relative to them: what they "
             "really cost is k times as much, and the adversary's variance falls as 2/(kε²)."
+        )
+        least, most = least_error(float(claimed)), most_found(float(claimed))
+        notice(
+            f"At ε = {epsilon}, who has no idea of a count beforehand errs by {number(least)} at least, and finds it "
+            f"in {100 * most:.0f} % of cases at most."
         )
     if to is not None:
         try:

@@ -67,7 +67,7 @@ def _bugs(effort: Effort, as_json: bool) -> None:
     with progress("Looking for known bugs"):
         caught = seeded_bugs(effort)
     if as_json:
-        rows = [{"bug": one.bug.name, "samples": one.samples, **one.finding.as_json()} for one in caught]
+        rows = [{"bug": one.bug.name, **one.finding.as_json(), "samples": one.samples} for one in caught]
         print_json(rows)
     else:
         print_table(

@@ -112,6 +112,10 @@ def collect(
     to: Annotated[
         Path | None, typer.Option("--out", help="Keep the sums in this new file, for 'release'.", show_default=False)
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Add to the collection in this file, so that no token counts twice.", show_default=False),
+    ] = None,
     issued: Annotated[
         Path | None,
         typer.Option(help="The list of issued tokens; reports with others are refused.", show_default=False),
@@ -119,8 +123,10 @@ def collect(
     as_json: AsJson = False,
 ) -> None:
     """Add up reports. Those that are none, of another plan, sent twice or not asked for are refused and counted."""
+    from margrave.errors import UsageError
     from margrave.files.writing import check_target, write_file
     from margrave.local.collector import collect as run
+    from margrave.local.collector import collect_into
     from margrave.local.kept import kept_bytes
     from margrave.local.tokens import Issued
     from margrave.planning.describe import name_of
@@ -129,9 +135,17 @@ def collect(
 
     if to is not None:
         check_target(to)
+        if into is not None:
+            raise UsageError(
+                "--out writes the sums of these reports, --into adds them to a collection: name one of both"
+            )
     plan = make_local_plan(LocalSpec.load(spec))
+    allowed = None if issued is None else Issued.read(plan, issued)
     with progress("Collecting") as update:
-        found = run(plan, reports, update, None if issued is None else Issued.read(plan, issued))
+        if into is None:
+            found = run(plan, reports, update, allowed)
+        else:
+            found = collect_into(into, plan, reports, update, allowed)
     if to is not None:
         write_file(to, kept_bytes(plan, found))
     rows = [(name_of(one.margin), str(count)) for one, count in zip(plan.questions, found.counts, strict=True)]
@@ -144,5 +158,5 @@ def collect(
     print_table(("reported on", "reports"), rows[:40], f"{found.reports:,} reports")
     for kind, count in found.refused.items():
         say(f"Refused, {kind}: {count:,}.")
-    if to is not None:
-        notice(f"Written to {to}. Publish with 'margrave release {spec} --data {to} --out release'.")
+    if (kept := to or into) is not None:
+        notice(f"Written to {kept}. Publish with 'margrave release {spec} --data {kept} --out release'.")

@@ -17,6 +17,7 @@ from margrave.planning.defaults import LEVEL
 if TYPE_CHECKING:
     from margrave.publish.questions.answers import AnswerTable
     from margrave.publish.release import Release
+    from margrave.session.common import AnySession
 
 Explaining = Annotated[bool, typer.Option("--explain", help="Say what it would cost and be worth; ask nothing.")]
 ExpectedRows = Annotated[
@@ -24,6 +25,13 @@ ExpectedRows = Annotated[
 ]
 ReleaseFolder = Annotated[
     Path | None, typer.Option(help="A new folder for the release that 'tables' gives.", show_default=False)
+]
+
+PublicFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file with public tables that the question may name, as [public.NAME].", show_default=False
+    ),
 ]
 
 data = typer.Typer(name="data", help="Open data sets for questions.", no_args_is_help=True, rich_markup_mode=None)
@@ -50,12 +58,15 @@ def open_data(
 
 def ask(
     question: Annotated[str, typer.Argument(help="Such as 'people where age in 18-64 by region count'.")],
-    account: Annotated[str, typer.Option(envvar="MARGRAVE_ACCOUNT", help="Who asks.", show_default=False)],
+    account: Annotated[
+        str | None, typer.Option(envvar="MARGRAVE_ACCOUNT", help="Who asks.", show_default=False)
+    ] = None,
     eps: Annotated[str | None, typer.Option(help="What to spend, in ε.", show_default=False)] = None,
     rho: Annotated[str | None, typer.Option(help="What to spend, in ρ.", show_default=False)] = None,
     dataset: Annotated[
         str | None, typer.Option(help="NAME@VERSION, if several are open for questions.", show_default=False)
     ] = None,
+    public: PublicFile = None,
     sql: Annotated[bool, typer.Option("--sql", help="The question is written as SQL.")] = False,
     explain: Explaining = False,
     within: Annotated[
@@ -65,6 +76,12 @@ def ask(
     rows: ExpectedRows = None,
     out: ReleaseFolder = None,
     ledger: Url = DEFAULT,
+    server: Annotated[
+        str | None, typer.Option(help="Ask a server at this address, not a ledger.", show_default=False)
+    ] = None,
+    token: Annotated[
+        str, typer.Option(envvar="MARGRAVE_TOKEN", help="What the server lets you in with.", show_default=False)
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask a question about an open data set, and pay for it. A partition is paid for, and gives its parts purses.
@@ -73,12 +90,13 @@ def ask(
     """
     from margrave.publish.release import Release
     from margrave.session.builders import QuestionBuilder
-    from margrave.session.session import Session
+    from margrave.session.public import public_in
 
+    tables = {} if public is None else public_in(public)
     if out is not None:
         _check_out(out, asks=not explain and within is None)
-    with Session.open(ledger, account, dataset) as session:
-        asked = session.sql(question) if sql else session.ask(question)
+    with _session(server, token, ledger, account, dataset) as session:
+        asked = session.sql(question, **tables) if sql else session.ask(question, **tables)
         only = explain or within is not None
         if not isinstance(asked, QuestionBuilder):
             parted = asked.explain(eps, rho=rho, within=within) if only else asked.release(eps, rho=rho)
@@ -93,6 +111,21 @@ def ask(
         _show_release(answer, out, as_json)
     else:
         _say(answer, lambda: _answer_json(answer), as_json)
+
+
+def _session(server: str | None, token: str, ledger: str, account: str | None, dataset: str | None) -> AnySession:
+    """With a server, or with a ledger on this machine."""
+    if server is not None:
+        from margrave.client.remote import connect
+
+        if not token:
+            raise UsageError("a server lets nobody in without a token: set MARGRAVE_TOKEN, or give --token")
+        return connect(server, token, dataset)
+    from margrave.session.session import Session
+
+    if account is None:
+        raise UsageError("say who asks: --account, or MARGRAVE_ACCOUNT")
+    return Session.open(ledger, account, dataset)
 
 
 def _answer_json(answer: AnswerTable) -> dict[str, object]:

@@ -122,6 +122,19 @@ class PostgresStore(Store):
                 connection.execute("COMMIT")
                 connection.execute(_SETTLE)
 
+    @contextmanager
+    def beside(self) -> Iterator[Transaction]:
+        with _errors(self), self.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            session = PostgresTransaction(connection)
+            try:
+                yield session
+                session.flush()
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+
     def schema_version(self) -> int:
         with _errors(self), self.connection() as connection:
             return _version(connection)

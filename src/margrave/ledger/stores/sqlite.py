@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,9 @@ class SqliteStore(Store):
                 raise _translated(self, error) from None
             raise
         self._keep(connection)
+
+    def beside(self) -> AbstractContextManager[Transaction]:
+        return self.writing()
 
     def schema_version(self) -> int:
         with self.connection() as connection:

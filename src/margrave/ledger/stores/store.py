@@ -202,6 +202,10 @@ class Store(ABC):
         """A context with the only session that writes; it is settled on disk when the context is left."""
 
     @abstractmethod
+    def beside(self) -> Any:
+        """A context with a session that writes to tables that stand beside the ledger's, and never to those."""
+
+    @abstractmethod
     def schema_version(self) -> int:
         """The version of the schema that is there, 0 for none."""
 

@@ -11,11 +11,13 @@ from margrave.algebra.cover import MAX_CELLS, check_cells, cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.sparse import SparseTable
 from margrave.measure.engines import here as here
+from margrave.measure.engines import inside as inside
 from margrave.measure.engines.registry import Counting, RowUnits, engine_for
 from margrave.measure.engines.sparse import check_numbers
 from margrave.measure.impossible import Pattern, Patterns
 from margrave.measure.sources.registry import Source
 from margrave.progress import Progress
+from margrave.spec.choices import AUTO, Engine
 from margrave.spec.codebook import Codebook
 
 DENSE_CELLS = 1 << 24
@@ -41,19 +43,20 @@ def count_margins(
     checked: Margin = (),
     progress: Progress | None = None,
     max_cells: int = MAX_CELLS,
+    engine: Engine = AUTO,
 ) -> Counts:
     """The exact counts of the margins, in one streaming pass whose memory does not depend on the number of records.
 
     ``count_column`` says how many records each row of tabulated data stands for. With ``unit_column`` at most
     ``max_records`` records of each unit are counted; what does not fit in memory then waits in a private temporary
     folder. Records that fit no declared value, or an ``impossible`` pattern, make one DataError at the end of the pass;
-    ``checked`` are attributes that must fit though none of the margins has them.
+    ``checked`` are attributes that must fit though none of the margins has them. ``engine``: who counts.
     """
     wanted = tuple(dict.fromkeys(codebook.domain.margin(margin) for margin in margins))
     units = RowUnits(count_column, unit_column, max_records)
     patterns = Patterns(codebook.domain, impossible)
     check_cells(codebook.domain, tuple(dict.fromkeys([*wanted, *patterns.margins])), max_cells)
-    return _count(source, codebook, wanted, (), units, patterns, progress, checked)[0]
+    return _count(source, codebook, wanted, (), units, patterns, progress, engine, checked)[0]
 
 
 def count_tables(
@@ -67,6 +70,7 @@ def count_tables(
     impossible: Sequence[Pattern] = (),
     progress: Progress | None = None,
     dense_cells: int = DENSE_CELLS,
+    engine: Engine = AUTO,
 ) -> tuple[Counts, dict[Margin, SparseTable]]:
     """As :func:`count_margins`, but of margins above ``dense_cells`` only the occupied cells, found by hashing.
 
@@ -79,7 +83,7 @@ def count_tables(
     patterns = Patterns(codebook.domain, impossible)
     check_cells(codebook.domain, tuple(dict.fromkeys([*dense, *patterns.margins])))
     check_numbers(codebook.domain, sparse)
-    return _count(source, codebook, dense, sparse, units, patterns, progress)
+    return _count(source, codebook, dense, sparse, units, patterns, progress, engine)
 
 
 def _count(
@@ -90,6 +94,7 @@ def _count(
     units: RowUnits,
     patterns: Patterns,
     progress: Progress | None,
+    engine: Engine,
     checked: Margin = (),
 ) -> tuple[Counts, dict[Margin, SparseTable]]:
     """What an engine counts in one pass, summed down to the margins, after the patterns are checked."""
@@ -97,7 +102,7 @@ def _count(
     needed = tuple(dict.fromkeys([*dense, *patterns.margins]))
     names = domain.margin([*(name for margin in (*needed, *sparse) for name in margin), *patterns.names, *checked])
     wanted = Counting(codebook, cover(domain, needed), sparse, names, units, patterns)
-    counted = engine_for(source).count(source, wanted, progress)
+    counted = engine_for(source, wanted, engine).count(source, wanted, progress)
     counts = summed(domain, counted.tables, needed)
     patterns.check(counts)
     return Counts((margin, counts[margin]) for margin in dense), counted.sparse

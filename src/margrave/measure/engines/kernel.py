@@ -1,13 +1,14 @@
-"""The inner loop: a block of records counted into many tables at once, in numpy's compiled code, on every core.
+"""The inner loop: a block of records counted into many tables at once, on every core.
 
 Cell numbers are built in the smallest unsigned type, so that a block's codes and cell numbers stay in the cache, and
-tables that begin with the same attributes share the work on those.
+tables that begin with the same attributes share the work on those. Numpy counts; once so much is counted that loading
+numba is worth its time, a compiled loop does.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from typing import Any
@@ -20,27 +21,31 @@ from margrave.algebra.cover import passes
 from margrave.algebra.domain import Domain, Margin
 from margrave.measure.records import Coded
 
+Count = Callable[[Integers, npt.NDArray[Any], "Integers | None", int], None]
+"""Adds a block to one table: by the cell of each record, its weight, and the sum of all weights."""
+
 _MOST_THREADS = 8
 _WORTH_THREADS = 1 << 21
+_WORTH_LOADING = 1 << 27
 _EXACT_FLOAT = 1 << 53
 
 
 class Kernel:
     """Dense tables while they are being counted, shared out among threads that each own theirs: nothing is locked.
 
-    A context manager: leaving it ends the threads. Until :meth:`finish`, one block may still be on its way.
+    A context manager: leaving it ends the threads. Until :meth:`counts`, one block may still be on its way.
     """
 
     def __init__(self, domain: Domain, tables: Sequence[Margin], threads: int | None = None) -> None:
-        self.counts = {table: np.zeros(domain.cells(table), dtype=np.int64) for table in tables}
+        self._counts = {table: np.zeros(domain.cells(table), dtype=np.int64) for table in tables}
         count = _threads() if threads is None else threads
-        self._shares = [_Share(domain, share, self.counts) for share in _shares(domain, sorted(self.counts), count)]
-        self._tables = len(self.counts)
+        self._shares = [_Share(domain, share, self._counts) for share in _shares(domain, sorted(self._counts), count)]
+        self._counted = 0
         self._pool: ThreadPoolExecutor | None = None
         self._pending: list[Future[None]] = []
 
     def __repr__(self) -> str:
-        return f"<Kernel of {self._tables} tables>"
+        return f"<Kernel of {len(self._counts)} tables>"
 
     def __enter__(self) -> Kernel:
         return self
@@ -51,17 +56,24 @@ class Kernel:
 
     def add(self, block: Coded, amount: int) -> None:
         """Counts a block whose weights add up to ``amount`` into every table."""
-        self.finish()
-        if len(self._shares) < 2 or block.rows * self._tables < _WORTH_THREADS:
+        self._finish()
+        work = block.rows * len(self._counts)
+        self._counted += work
+        count = _count_by_loop if self._counted >= _WORTH_LOADING else _count_by_numpy
+        if len(self._shares) < 2 or work < _WORTH_THREADS:
             for share in self._shares:
-                share.add(block, amount)
+                share.add(block, amount, count)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(len(self._shares), thread_name_prefix="margrave-count")
-        self._pending = [self._pool.submit(share.add, block, amount) for share in self._shares]
+        self._pending = [self._pool.submit(share.add, block, amount, count) for share in self._shares]
 
-    def finish(self) -> None:
-        """Waits until every block is counted."""
+    def counts(self) -> dict[Margin, Integers]:
+        """The counts of each table, when every block is counted."""
+        self._finish()
+        return self._counts
+
+    def _finish(self) -> None:
         pending, self._pending = self._pending, []
         for future in pending:
             future.result()
@@ -94,7 +106,7 @@ class _Share:
     def __repr__(self) -> str:
         return f"<_Share of {len(self._tables)} tables>"
 
-    def add(self, block: Coded, amount: int) -> None:
+    def add(self, block: Coded, amount: int, count: Count) -> None:
         known: list[tuple[Margin, npt.NDArray[Any]]] = []
         codes: dict[tuple[str, np.dtype[Any]], npt.NDArray[Any]] = {}
         for table, wide, counts in self._tables:
@@ -113,7 +125,7 @@ class _Share:
                     cells = np.multiply(known[-1][1], self._sizes[name], dtype=wide)
                     cells += codes[name, wide]
                 known.append((table[: place + 1], cells))
-            _count(counts, known[-1][1], block.weights, amount)
+            count(counts, known[-1][1], block.weights, amount)
 
 
 def cell_type(cells: int) -> np.dtype[Any]:
@@ -124,7 +136,7 @@ def cell_type(cells: int) -> np.dtype[Any]:
     return np.dtype(np.int64)
 
 
-def _count(counts: Integers, cells: npt.NDArray[Any], weights: Integers | None, amount: int) -> None:
+def _count_by_numpy(counts: Integers, cells: npt.NDArray[Any], weights: Integers | None, amount: int) -> None:
     """Adds a block to one table. Float sums of whole numbers are exact as long as they stay below 2**53."""
     if counts.size > 4 * cells.size or amount >= _EXACT_FLOAT:
         np.add.at(counts, cells, 1 if weights is None else weights)
@@ -132,3 +144,12 @@ def _count(counts: Integers, cells: npt.NDArray[Any], weights: Integers | None, 
         counts += np.bincount(cells, minlength=counts.size)
     else:
         counts += np.bincount(cells, weights=weights, minlength=counts.size).astype(np.int64)
+
+
+def _count_by_loop(counts: Integers, cells: npt.NDArray[Any], weights: Integers | None, amount: int) -> None:
+    from margrave.measure.engines.loops import count_into
+
+    if weights is None and counts.size <= cells.size < 1 << 32:
+        count_into(counts, cells)
+    else:
+        _count_by_numpy(counts, cells, weights, amount)

@@ -17,6 +17,7 @@ from margrave.errors import UsageError
 from margrave.measure.impossible import Patterns
 from margrave.measure.sources.registry import Source
 from margrave.progress import Progress
+from margrave.spec.choices import AUTO
 from margrave.spec.codebook import Codebook
 
 
@@ -67,13 +68,14 @@ class Counted:
 
 @dataclass(frozen=True)
 class CountingEngine:
-    """An engine by its name: which sources it ``accepts``, and how it counts.
+    """An engine by its name: why it cannot count a source (None if it can), whether it is worth it, and how it does.
 
-    One that is ``general`` is asked only when none of the others accepts a source.
+    One that is worth it is taken before one that can count everything and is ``general``.
     """
 
     name: str
-    accepts: Callable[[Source], bool]
+    refusal: Callable[[Source, Counting], str | None]
+    worth: Callable[[Source, Counting], bool]
     count: Callable[[Source, Counting, Progress | None], Counted]
     general: bool = False
 
@@ -88,7 +90,13 @@ def register(engine: CountingEngine) -> None:
     _ENGINES[engine.name] = engine
 
 
-def engine_for(source: Source) -> CountingEngine:
-    """The engine that counts a source."""
+def engine_for(source: Source, wanted: Counting, name: str = AUTO) -> CountingEngine:
+    """The engine of that name, or the one that is best for a source."""
+    if name != AUTO:
+        engine = _ENGINES[name]
+        reason = engine.refusal(source, wanted)
+        if reason is not None:
+            raise UsageError(f"data.engine = {name!r} is not possible: {reason}; leave it out")
+        return engine
     engines = sorted(_ENGINES.values(), key=lambda engine: (engine.general, engine.name))
-    return next(engine for engine in engines if engine.accepts(source))
+    return next(one for one in engines if one.refusal(source, wanted) is None and one.worth(source, wanted))

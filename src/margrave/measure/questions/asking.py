@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from select import select
 from threading import RLock
@@ -20,7 +21,6 @@ from typing import Any, Self
 from margrave.errors import DataError, FaultError, UsageError
 from margrave.ledger.journal import canonical
 from margrave.planning.questions.every import Question
-from margrave.planning.questions.programs.work import GUARD
 
 FAULT = (
     "the question could not be answered: a fault of the machine, which says nothing about the data. It stays charged, "
@@ -34,8 +34,8 @@ _MOST_LINE = 1 << 27
 class Answerer:
     """A worker over one store. Use it as a context, or close it."""
 
-    def __init__(self, place: str | Path) -> None:
-        self.place = Path(place)
+    def __init__(self, place: str | Path, *, timed: bool = True) -> None:
+        self.place, self.timed = Path(place), timed
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = False
         self._one = RLock()
@@ -92,8 +92,9 @@ class Answerer:
         self.check_owner()
         started, seconds = monotonic(), question.work.seconds
         with self._one:
-            reply = self._asked(question, GUARD * seconds)
-        _wait(started, seconds)
+            reply = self._asked(question, question.work.guard)
+        if self.timed:
+            _wait(started, seconds)
         if "numbers" not in reply:
             raise FaultError(FAULT)
         return tuple(int(text) for text in reply["numbers"])
@@ -136,8 +137,10 @@ class Answerer:
             process.kill()
             process.wait()
         for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+            # What was not written to a worker that is gone cannot be written now either.
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
 
 
 def _wait(started: float, seconds: float) -> None:

@@ -23,10 +23,12 @@ from margrave.measure.failures import Failures, guarded
 from margrave.measure.questions.recoding import recoder_of
 from margrave.measure.questions.store import FORMAT, STORE
 from margrave.measure.records import unit_ids
+from margrave.measure.sources.files.commas import as_written, number_columns
 from margrave.measure.sources.sources import Source, check_columns, open_source
 from margrave.planning.questions.data_spec import DataSpec, TableSpec
-from margrave.planning.questions.kinds import Kind
+from margrave.planning.questions.kinds import Kind, Numbers
 from margrave.progress import Progress
+from margrave.spec.codebook import Codebook
 
 _FULL = "the private store cannot be written: is there room on its disk?"
 _MEMORY = "800MB"
@@ -60,13 +62,20 @@ def _write(spec: DataSpec, data: Mapping[str, Any], folder: Path, progress: Prog
     try:
         failures = Failures()
         for number, table in enumerate(spec.tables):
-            _stage(connection, number, table, open_source(data[table.name]), failures, progress)
+            _stage(connection, number, table, _opened(table, data[table.name]), failures, progress)
         failures.check()
         guarded(lambda: _finish(connection, spec, folder / STORE), _FULL)
     finally:
         connection.close()
     stage.unlink()
     (folder / STORE).chmod(0o600)
+
+
+def _opened(table: TableSpec, data: Any) -> Source:
+    """The rows of a table, read as the spec says that they are written."""
+    numbers = [column.name for column in table.columns if column.entry is None and isinstance(column.kind, Numbers)]
+    declared = Codebook(tuple(column.entry for column in table.columns if column.entry is not None))
+    return as_written(open_source(data, dialect=table.dialect), table.dialect, [*numbers, *number_columns(declared)])
 
 
 def _duckdb() -> Any:

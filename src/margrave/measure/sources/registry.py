@@ -120,6 +120,13 @@ def is_url(data: str | Path) -> bool:
     return _URL.match(str(data)) is not None
 
 
+def names_part(data: Any, extensions: tuple[str, ...]) -> bool:
+    """Whether data names a file with one of these extensions, with or without a part of it behind ``?``."""
+    if not isinstance(data, str | Path) or is_url(data):
+        return False
+    return Path(str(data).partition("?")[0]).suffix.lower() in extensions
+
+
 def no_dialect(name: str) -> UsageError:
     """Only delimited text can be written in this way or that."""
     return UsageError(f"delimiter and encoding are of delimited text, which {name} are not: leave them out of [data]")

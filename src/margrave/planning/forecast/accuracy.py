@@ -21,6 +21,7 @@ from margrave.algebra.query import spread
 from margrave.algebra.residual import decompose, margin_from
 from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
+from margrave.noise.family import Noise
 from margrave.noise.sums import Term, WeightedSum
 from margrave.planning.defaults import LEVEL
 from margrave.planning.forecast.coordinates import Coordinates
@@ -255,16 +256,20 @@ class Accuracy:
 
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table."""
+        return WeightedSum.of([term for one in self.outputs_of(margin, weights) for term in one.terms()])
+
+    def outputs_of(self, margin: Margin, weights: Array) -> list[Outputs]:
+        """What ``Σ weights · cells`` of a table takes from the outputs of each measurement."""
         if (wide := self.wide(margin)) is not None:
             shared = wide.weights(np.asarray(weights, dtype=float).reshape(wide.transform.shape))
-            return WeightedSum.of([term for index, array in shared for term in self._terms(index, wide.margin, array)])
+            return [self._outputs(index, wide.margin, array) for index, array in shared]
         parts = self._adjusted(self.parts(margin, weights))
         collected: dict[int, Array] = {}
         for below, part in parts.items():
             for index, share in self.combination(below)[1]:
                 collected[index] = collected.get(index, 0.0) + share * self._transposed(index, below, part)
         seen = {name for below in parts for name in below}
-        return WeightedSum.of([term for index, array in collected.items() for term in self._terms(index, seen, array)])
+        return [self._outputs(index, seen, array) for index, array in collected.items()]
 
     def _transposed(self, index: int, below: Margin, part: Array) -> Array:
         """The weight on each output of a measurement when ``part`` weighs the residual of ``below``.
@@ -281,17 +286,29 @@ class Accuracy:
         shape = iter(values.shape)
         return values.reshape([next(shape) if name in below else 1 for name in query.margin])
 
-    def _terms(self, index: int, seen: Collection[str], weights: Array) -> list[Term]:
-        """Outputs of one measurement with the same weight, counted together."""
+    def _outputs(self, index: int, seen: Collection[str], weights: Array) -> Outputs:
+        """Outputs of one measurement: those that differ in attributes that are not seen share a weight."""
         measurement = self.measurements[index]
         full = measurement.query.shape(self.domain)
         shape = [size if name in seen else 1 for name, size in zip(measurement.query.margin, full, strict=True)]
-        repeated = prod(full) // prod(shape)
-        spread_out = np.broadcast_to(weights, shape)
-        scale = float(np.abs(spread_out).max()) or 1.0
-        values, counts = np.unique(np.round(np.abs(spread_out) / scale, 12), return_counts=True)
+        return Outputs(index, measurement.noise, prod(full) // prod(shape), np.broadcast_to(weights, shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Weights of the outputs of the measurement of a number; each stands for ``repeated`` outputs with this noise."""
+
+    index: int
+    noise: Noise
+    repeated: int
+    weights: Array
+
+    def terms(self) -> list[Term]:
+        """Outputs with the same weight, counted together."""
+        scale = float(np.abs(self.weights).max()) or 1.0
+        values, counts = np.unique(np.round(np.abs(self.weights) / scale, 12), return_counts=True)
         pairs = zip(values.tolist(), counts.tolist(), strict=True)
-        return [Term(value * scale, count * repeated, measurement.noise) for value, count in pairs]
+        return [Term(value * scale, count * self.repeated, self.noise) for value, count in pairs]
 
 
 @dataclass(frozen=True)

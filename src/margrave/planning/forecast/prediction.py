@@ -22,7 +22,7 @@ from margrave.planning.limits import (
     record_simulations,
     sweeps,
 )
-from margrave.planning.publication.publishing import record_reads
+from margrave.planning.publication.publishing import grounds_for, record_reads
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -83,7 +83,8 @@ def seconds(plan: Plan) -> float:
     tables = len(plan.spec.margins) + len(plan.measurements)
     once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
     how = plan.publishing
-    return (1 + how.simulations) * (once + how.seconds)
+    again = how.simulations * (once + how.choice.again(grounds_for(plan))) if how.simulations else 0.0
+    return once + how.seconds + again
 
 
 def reading_seconds(plan: Plan, records: int) -> float:

@@ -13,6 +13,7 @@ from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_TEXT, MOST_WORDS
 from margrave.planning.graphs.degrees import DIRECTED, UNDIRECTED, KnownDegrees, Side, contradiction
 from margrave.planning.graphs.nodes import Given, Nodes, read_nodes
+from margrave.spec.dialect import TEXT_KEYS, USUAL, Dialect, read_dialect
 from margrave.spec.document import load_document, located, read_document
 from margrave.spec.reader import Node
 from margrave.spec.sections import read_budget
@@ -26,10 +27,14 @@ _KEYS: dict[Side, str] = {"degree": "degrees", "out_degree": "out_degrees", "in_
 
 @dataclass(frozen=True)
 class GraphData:
-    """Where the edges are, one record for each, and the two columns that name its ends. Never published."""
+    """Where the edges are, one record for each, and the two columns that name its ends. Never published.
+
+    ``dialect``: how the file is written.
+    """
 
     source: str | None = field(default=None, repr=False)
     columns: tuple[str, str] = COLUMNS
+    dialect: Dialect = USUAL
     base: Path | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -110,7 +115,7 @@ def _read(root: Node, base: Path | None) -> GraphSpec | None:
 
 
 def _read_data(node: Node, base: Path | None) -> GraphData:
-    keys = node.table(("source", "columns"))
+    keys = node.table(("source", "columns", *TEXT_KEYS))
     source = keys["source"].text() if "source" in keys else None
     columns: tuple[str, str] = COLUMNS
     if "columns" in keys:
@@ -119,7 +124,7 @@ def _read_data(node: Node, base: Path | None) -> GraphData:
             columns = (names[0], names[1])
         else:
             keys["columns"].problem("must name two different columns, the two ends of an edge")
-    return GraphData(source, columns, base)
+    return GraphData(source, columns, read_dialect(keys), base)
 
 
 def _read_edges(node: Node) -> Fraction:

@@ -9,6 +9,7 @@ from margrave.algebra.domain import Margin
 from margrave.budget.neighbours import Neighbours
 from margrave.errors import UsageError
 from margrave.planning.join.ids import ISO
+from margrave.spec.dialect import USUAL, Dialect
 
 MOST_PEOPLE = 1 << 26
 """People of one owner. Their points take 32 bytes each, in memory and in a message."""
@@ -35,6 +36,7 @@ class Owner:
     where there is a helper. ``columns``: the columns of the parts of the id, and ``dates`` how days are written there.
     ``at_most``: a public bound on the number of people. ``records``: a person has at most so many rows, the least of
     whose categories counts; with one, a second row is an error. ``neighbours``: as the owner's data set is registered.
+    ``dialect``: how the owner's file is written.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Owner:
     dates: str = ISO
     records: int = 1
     neighbours: Neighbours = "add-remove"
+    dialect: Dialect = USUAL
 
     def __post_init__(self) -> None:
         if not is_name(self.name) or not is_key(self.key) or not (self.box == "" or is_key(self.box)):
@@ -69,6 +72,7 @@ class Owner:
             "records": self.records,
             "neighbours": self.neighbours,
             "attributes": list(self.attributes),
+            **self.dialect.as_dict(),
         }
 
 

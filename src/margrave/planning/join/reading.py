@@ -14,6 +14,7 @@ from margrave.planning.join.owners import MOST_PEOPLE, Helper, Owner, is_key, is
 from margrave.spec.attributes import read_attributes
 from margrave.spec.choices import NEIGHBOURS
 from margrave.spec.codebook import Codebook
+from margrave.spec.dialect import DIALECT_KEYS, read_dialect
 from margrave.spec.public import SpecFolder
 from margrave.spec.reader import Node
 from margrave.spec.sections import read_budget, read_release
@@ -21,7 +22,7 @@ from margrave.spec.spec import Spec
 
 SECTIONS = ("title", "join", "owners", "helper", "attributes", "release", "privacy")
 JOIN_KEYS = ("id", "deadline", "publisher")
-OWNER_KEYS = ("key", "box", "columns", "dates", "at_most", "records", "neighbours")
+OWNER_KEYS = ("key", "box", "columns", "dates", "at_most", "records", "neighbours", *DIALECT_KEYS)
 HELPER_KEYS = ("name", "key", "box")
 PART_KEYS = ("kind", "form", "case")
 RELEASE_KEYS = ("tables", "all", "nonnegative", "rounding")
@@ -128,6 +129,7 @@ def _read_owner(node: Node, parts: int, sealed: bool) -> Fields:
         "at_most": _read_whole(keys.get("at_most"), MOST_PEOPLE),
         "records": _read_whole(keys["records"], 1 << 40) if "records" in keys else 1,
         "neighbours": (keys["neighbours"].choice(NEIGHBOURS) if "neighbours" in keys else None) or NEIGHBOURS[0],
+        "dialect": read_dialect(keys),
     }
 
 

@@ -26,6 +26,7 @@ from margrave.algebra.arrays import Floats, Integers
 from margrave.errors import UsageError
 from margrave.noise.tape import Tape
 from margrave.planning.local.mechanism import (
+    EXACT_CELLS,
     Axes,
     Columns,
     Field,
@@ -33,13 +34,11 @@ from margrave.planning.local.mechanism import (
     Symbol,
     chosen_many,
     mask_of,
+    multivariate,
 )
 
 if TYPE_CHECKING:
     from margrave.noise import Generator
-
-_EXACT = 2048
-"""Answers up to which simulated reports have the exact covariance, a matrix of that size."""
 
 
 class CellMechanism(Mechanism):
@@ -75,12 +74,11 @@ class CellMechanism(Mechanism):
 
     def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
         flat = shares.ravel()
-        if self.cells > _EXACT:
+        if self.cells > EXACT_CELLS:
             size = float(self.spread(tuple(range(len(self.shape))))) / reports
             moved = (normals - normals.mean()) * np.sqrt(size)
             return np.asarray((flat + moved).reshape(self.shape))
-        values, vectors = np.linalg.eigh(self.covariance(flat))
-        moved = vectors @ (np.sqrt(np.maximum(values, 0.0)) * normals)
+        moved = multivariate(self.covariance(flat), normals)
         return np.asarray((flat + moved / float(self.gap) / np.sqrt(reports)).reshape(self.shape))
 
 
@@ -110,21 +108,17 @@ class Exchangeable(CellMechanism):
         outside = prod(size for axis, size in enumerate(self.shape) if axis not in axes)
         return self.norm / (self.cells - 1) * outside
 
-    def second(self, weights: Floats, shares: Floats) -> Floats:
-        """The mean square of sums of weights over the supported answers, by the population's shares."""
+    def seconds(self, weights: Floats) -> Floats:
+        own, other = map(float, self.support)
         near, far = map(float, self.together)
-        total, seen = weights.sum(axis=1), weights @ shares
-        alone = self.rate(shares) - far - 2 * (near - far) * shares
-        return np.asarray(weights**2 @ alone + far * total**2 + 2 * (near - far) * total * seen)
+        total = weights.sum(axis=1, keepdims=True)
+        every = (other - far) * (weights**2).sum(axis=1, keepdims=True) + (far - other**2) * total**2
+        mixed = 2 * (near - far - other * (own - other)) * total * weights
+        return np.asarray((every + mixed + (own - other - 2 * (near - far)) * weights**2) / (own - other) ** 2)
 
     def rate(self, shares: Floats) -> Floats:
         """How likely each answer is to be supported."""
         return np.asarray(float(self.support[1]) + float(self.gap) * shares)
-
-    def variances(self, weights: Floats, shares: Floats) -> Floats:
-        flat = shares.ravel()
-        spread = self.second(weights, flat) - (weights @ self.rate(flat)) ** 2
-        return np.asarray(np.maximum(spread, 0.0) / float(self.gap) ** 2)
 
     def covariance(self, shares: Floats) -> Floats:
         near, far = map(float, self.together)

@@ -27,6 +27,7 @@ class Hadamard(CellMechanism):
     """A column y of a Hadamard matrix; those with + in row (answer + 1) are e^ε times as likely as the others."""
 
     name: ClassVar[str] = "hadamard"
+    alike: ClassVar[bool] = False
 
     @cached_property
     def order(self) -> int:
@@ -96,13 +97,13 @@ class Hadamard(CellMechanism):
         gain = self.odds.gain
         return gain * gain * outside + gain * Fraction(trace, inside * self.cells * dimension)
 
-    def variances(self, weights: Floats, shares: Floats) -> Floats:
-        """One report is r·Σ w(v)·s(v), with s the signs of a column; how likely each is follows from the shares."""
-        gain, flat = float(self.odds.gain), shares.ravel()
-        signs, likely = np.zeros((len(weights), self.order)), np.zeros(self.order)
-        signs[:, 1 : self.cells + 1], likely[1 : self.cells + 1], likely[0] = weights, flat / gain, flat.sum()
-        second = _walsh(signs) ** 2 @ _walsh(likely) / self.order
-        return np.asarray(np.maximum(gain**2 * second - (weights @ flat) ** 2, 0.0))
+    def seconds(self, weights: Floats) -> Floats:
+        """One report is r·Σ w(v)·s(v), with s the signs of a column, likelier where that of the answer is +."""
+        gain = float(self.odds.gain)
+        signs = np.zeros((len(weights), self.order))
+        signs[:, 1 : self.cells + 1] = weights
+        squares = _walsh(_walsh(signs) ** 2) / self.order
+        return np.asarray(gain**2 * squares[:, :1] + gain * squares[:, 1 : self.cells + 1])
 
     def covariance(self, shares: Floats) -> Floats:
         gain = float(self.odds.gain)

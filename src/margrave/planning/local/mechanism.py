@@ -32,6 +32,10 @@ Axes = tuple[int, ...]
 """Which attributes of a margin, by position."""
 Columns = list[NDArray[Any]]
 """Many symbols, field by field: a row of whole numbers, or for a mask one row of bits for each report."""
+EXACT_CELLS = 2048
+"""Answers up to which simulated reports have the exact covariance, a matrix of that size."""
+_STEPS = 40
+"""A third of what is left is cut off so many times: to 10⁻⁷ of where the search began."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ class Mechanism(ABC):
     """One word, as plans and pages have it."""
     whole: ClassVar[bool]
     """Whether it tells about every residual below its margin, or only about that of the margin itself."""
+    alike: ClassVar[bool] = True
+    """Whether every answer is treated as every other: some renaming takes any of them to any other."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(self.shape))
@@ -122,11 +128,41 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def variances(self, weights: Floats, shares: Floats) -> Floats:
-        """The variance of one report's sums Σ_v w(v)·share(v), for somebody drawn from a population with these shares.
+    def seconds(self, weights: Floats) -> Floats:
+        """The mean square of one report's sums Σ_v w(v)·share(v), for each answer that may be the true one.
 
-        ``weights``: a row of a number for each answer, for each sum. The population's sampling is part of it.
+        ``weights``: a row of a number for each answer, for each sum, of which the mechanism tells all (`told`).
         """
+
+    def told(self, weights: Floats) -> Floats:
+        """The part of sums over the answers that reports tell about: all of it, for reports about the whole answer."""
+        return weights
+
+    def variances(self, weights: Floats, shares: Floats) -> Floats:
+        """The variance of one report's sums, for somebody drawn from a population with these shares.
+
+        The population's sampling is part of it.
+        """
+        told, flat = self.told(weights), shares.ravel()
+        return np.asarray(np.maximum(self.seconds(told) @ flat - (told @ flat) ** 2, 0.0))
+
+    def largest(self, weights: Floats) -> Floats:
+        """The largest such variance, whatever the population.
+
+        With c(v) the mean squares and w(v) the weights it is max_x c·x − (w·x)² over all shares x, which is
+        min_λ max_v c(v) − 2λw(v) + λ²: whichever λ is taken, nothing is larger than what follows from it.
+        """
+        told = self.told(weights)
+        seconds, low, high = self.seconds(told), told.min(axis=1), told.max(axis=1)
+
+        def bound(level: Floats) -> Floats:
+            return np.asarray((seconds - 2 * level[:, np.newaxis] * told).max(axis=1) + level**2)
+
+        for _ in range(_STEPS):
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            less = bound(left) <= bound(right)
+            low, high = np.where(less, low, left), np.where(less, right, high)
+        return bound((low + high) / 2)
 
     @abstractmethod
     def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
@@ -155,6 +191,12 @@ class Mechanism(ABC):
     def tells(self, axes: Axes) -> bool:
         """Whether a report says something about the residual of some attributes."""
         return self.whole or len(axes) == len(self.shape)
+
+
+def multivariate(covariance: Floats, normals: Floats) -> Floats:
+    """Normal numbers with a covariance, made of standard ones."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors @ (np.sqrt(np.maximum(values, 0.0)) * normals))
 
 
 def mask_of(bits: Collection[int]) -> int:

@@ -16,7 +16,7 @@ from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
-from margrave.planning.local.forecast import LocalForecast, Precisions, forecast, useful_size
+from margrave.planning.local.forecast import LocalForecast, Precisions, Weighing, forecast, largest, useful_size
 from margrave.planning.local.mechanism import Mechanism
 from margrave.planning.local.odds import Odds
 from margrave.planning.local.planner import make_questions
@@ -109,13 +109,19 @@ class LocalPlan:
         return Precisions(self.questions)
 
     @cached_property
+    def largest(self) -> dict[Margin, float]:
+        """The largest variance of any cell of each wanted table for one respondent, whatever the answers are."""
+        shares = [one.weight / WEIGHTS for one in self.questions]
+        return largest(Weighing(self.spec.encoding, self.questions, shares), self.spec.told)
+
+    @cached_property
     def forecast(self) -> tuple[LocalForecast, ...]:
         """What to expect of each wanted table if as many answer as are expected."""
         return self.forecast_for(self.spec.expected_size)
 
     def forecast_for(self, size: int) -> tuple[LocalForecast, ...]:
         """What to expect of each wanted table from so many respondents."""
-        return tuple(forecast(self.spec.encoding, self.spec.told, self.precisions, size))
+        return tuple(forecast(self.spec.encoding, self.precisions, self.largest, size))
 
     def useful(self, margin: Margin) -> int:
         """How many must answer before a table tells anything."""
@@ -145,9 +151,9 @@ class LocalPlan:
         size = self.spec.expected_size
         needed: Counter[int] = Counter()
         least: dict[int, int] = {}
-        for row in self.forecast:
-            if (enough := self.useful(row.margin)) > size:
-                width = len(row.margin)
+        for margin in self.spec.told:
+            if (enough := self.useful(margin)) > size:
+                width = len(margin)
                 needed[width] += 1
                 least[width] = max(least.get(width, 0), enough)
         found = [
@@ -176,9 +182,9 @@ class LocalPlan:
 def make_local_plan(spec: LocalSpec) -> LocalPlan:
     """The best plan for a spec; refused where no table could tell anything with the respondents expected."""
     plan = LocalPlan(spec, make_questions(spec.domain, spec.workload, Odds.of(spec.epsilon)))
-    needs = [(plan.useful(row.margin), row.margin) for row in plan.forecast]
-    if needs and min(needs)[0] > spec.expected_size:
-        raise RefusedError(_hopeless(plan, max(needs)[0]))
+    needs = [plan.useful(margin) for margin in spec.told]
+    if needs and min(needs) > spec.expected_size:
+        raise RefusedError(_hopeless(plan, max(needs)))
     return plan
 
 
@@ -198,11 +204,11 @@ def _hopeless(plan: LocalPlan, needed: int) -> str:
     spec = plan.spec
     text = (
         f"no table of this collection would tell anything with {spec.expected_size:,} respondents: "
-        f"{_tables(len(plan.forecast), max(len(row.margin) for row in plan.forecast), 'of up to')} together need "
+        f"{_tables(len(spec.told), max(map(len, spec.told)), 'of up to')} together need "
         f"about {rounded(needed):,}"
     )
-    single = tuple({(name,): None for row in plan.forecast for name in spec.encoding.margin(row.margin)})
-    if len(max((row.margin for row in plan.forecast), key=len)) > 1:
+    single = tuple({(name,): None for margin in spec.told for name in spec.encoding.margin(margin)})
+    if max(map(len, spec.told)) > 1:
         alone = replace(spec.base, tables=tuple(map(Wanted, single)), all_ways=0)
         fewer = replace(spec, base=alone)
         smaller = LocalPlan(fewer, make_questions(spec.domain, fewer.workload, Odds.of(spec.epsilon)))

@@ -9,7 +9,6 @@ The signs and the c are drawn independently of the answers and are part of the r
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +26,7 @@ from margrave.noise import Generator
 from margrave.noise.tape import Tape
 from margrave.planning.local.cells import Response, Subset
 from margrave.planning.local.mechanism import (
+    EXACT_CELLS,
     Axes,
     Columns,
     Field,
@@ -34,25 +34,21 @@ from margrave.planning.local.mechanism import (
     Symbol,
     chosen_many,
     mask_of,
+    multivariate,
 )
 
 
 class ResidualMechanism(Mechanism):
-    """What the two have in common: noise that is alike in all directions of the residual."""
+    """What the two have in common: in the mean over the answers, noise that is alike in all directions."""
 
     whole: ClassVar[bool] = False
 
-    @abstractmethod
-    def second(self, weights: Floats, shares: Floats) -> Floats:
-        """The mean square of one report's sums, for weights that are centred along every attribute."""
-
-    def variances(self, weights: Floats, shares: Floats) -> Floats:
-        centred = _centred(weights.reshape(-1, *self.shape), 1)
-        flat = centred.reshape(len(centred), -1)
-        return np.asarray(np.maximum(self.second(flat, shares) - (flat @ shares.ravel()) ** 2, 0.0))
+    def told(self, weights: Floats) -> Floats:
+        """What is centred along every attribute."""
+        return _centred(weights.reshape(-1, *self.shape), 1).reshape(len(weights), -1)
 
     def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
-        """The second moment is σ²·I on the residual, so the covariance is that less the residual's own square."""
+        """With a second moment of σ²·I on the residual, the covariance is that less the residual's own square."""
         residual, noise = _centred(shares), _centred(normals.reshape(self.shape))
         spread = float(self.spread(tuple(range(len(self.shape)))))
         length = float((residual**2).sum())
@@ -134,8 +130,9 @@ class Signs(ResidualMechanism):
         factor = float(self.odds.gain / prod(map(_echo, self.shape)))
         return _centred(tally.astype(np.float64) * (factor / reports))
 
-    def second(self, weights: Floats, shares: Floats) -> Floats:
-        return np.asarray((weights**2).sum(axis=1) * float(self.spread(tuple(range(len(self.shape))))))
+    def seconds(self, weights: Floats) -> Floats:
+        length = (weights**2).sum(axis=1, keepdims=True)
+        return np.broadcast_to(length * float(self.spread(tuple(range(len(self.shape))))), weights.shape)
 
     def spread(self, axes: Axes) -> Fraction:
         return self.odds.gain**2 / prod(map(_echo, self.shape))
@@ -221,13 +218,33 @@ class Modular(ResidualMechanism):
             found += tally[tuple(one - 1 for one in factors)][sums]
         return _centred(found * (self._scale / reports))
 
-    def second(self, weights: Floats, shares: Floats) -> Floats:
+    def seconds(self, weights: Floats) -> Floats:
         """Of the sum with each choice of factors, which are equally likely, as of a subset of its k values."""
-        found = np.zeros(len(weights))
+        found = np.zeros(weights.shape)
         for _, sums in self._sums():
             places = np.eye(self.size)[sums.ravel()]
-            found += self._subset.second(weights @ places, shares.ravel() @ places)
-        return np.asarray(found * (self._scale**2 / (self.size - 1) ** self._factors))
+            found += self._subset.seconds(weights @ places)[:, sums.ravel()]
+        scale = self._scale * float(self._subset.gap)
+        return np.asarray(found * (scale**2 / (self.size - 1) ** self._factors))
+
+    def again(self, shares: Floats, reports: int, normals: Floats) -> Floats:
+        """By the exact covariance: only for answers that are spread evenly is the second moment alike everywhere."""
+        if self.cells > EXACT_CELLS:
+            return super().again(shares, reports, normals)
+        moved = multivariate(self.covariance(shares), normals) / np.sqrt(reports)
+        return np.asarray(_centred(shares) + moved.reshape(self.shape))
+
+    def covariance(self, shares: Floats) -> Floats:
+        """Of one report's estimate of the residual, for somebody from a population with these shares."""
+        found = np.zeros((self.cells, self.cells))
+        for _, sums in self._sums():
+            places = np.eye(self.size)[sums.ravel()]
+            own = shares.ravel() @ places
+            rate = self._subset.rate(own)
+            found += places @ (self._subset.covariance(own) + np.outer(rate, rate)) @ places.T
+        second = self.told(self.told(found).T) * (self._scale**2 / (self.size - 1) ** self._factors)
+        residual = _centred(shares).ravel()
+        return np.asarray(second - np.outer(residual, residual))
 
     def spread(self, axes: Axes) -> Fraction:
         size, more = self.size, self._factors

@@ -10,6 +10,7 @@ from margrave.planning.describe import name_of, number
 from margrave.planning.local.question import WEIGHTS
 
 if TYPE_CHECKING:
+    from margrave.planning.local.odds import Odds
     from margrave.planning.local.plan import LocalPlan
 
 _KINDS = {
@@ -25,13 +26,11 @@ _KINDS = {
 
 def guarantee_words(plan: LocalPlan) -> tuple[str, ...]:
     """The guarantee, in sentences."""
-    ratio = float(plan.odds.ratio)
-    after = ratio / (1 + ratio)
     found = [
         f"Every report satisfies pure differential privacy with ε = {float(plan.spec.epsilon):.4g} on the respondent's "
         "own device: nobody needs to be trusted, neither the collector nor whoever listens.",
         f"Whatever she answered, no report is more than {plan.odds} times as likely as under any other answer. A "
-        f"suspicion of 50 % about her answers can become {100 * after:.0f} %, and not more.",
+        f"suspicion of 50 % about her answers can become {100 * sure(plan.odds):.0f} %, and not more.",
         "That she took part is not protected. Reports to several collections add up: two of the same kind have twice "
         "the ε.",
         "Her device draws which question she reports on, whatever her answers are, and makes one report; the answers "
@@ -40,6 +39,11 @@ def guarantee_words(plan: LocalPlan) -> tuple[str, ...]:
     if plan.spec.shuffler is not None:
         found.append(_shuffled(plan))
     return tuple(found)
+
+
+def sure(odds: Odds) -> float:
+    """How sure somebody can be at most of what was as likely as not before she read a report."""
+    return float(odds.ratio / (1 + odds.ratio))
 
 
 def _shuffled(plan: LocalPlan) -> str:
@@ -84,7 +88,7 @@ def _forecast(plan: LocalPlan, most: int | None) -> Sheet:
             str(row.cells),
             _percent(row.respondents),
             _percent(row.population),
-            f"±{_percent(row.half_width)}",
+            f"±{_percent(row.most)}",
             number(row.l1),
             f"{plan.useful(row.margin):,}",
         )
@@ -92,7 +96,8 @@ def _forecast(plan: LocalPlan, most: int | None) -> Sheet:
     ]
     title = f"Forecast for {plan.spec.expected_size:,} respondents, in shares of all"
     headers = (
-        "table", "cells", "error among respondents", "with sampling", "95 % within", "expected L1", "useful from",
+        "table", "cells", "error among respondents", "with sampling", "each cell within, 95 %", "sum of errors",
+        "useful from",
     )  # fmt: skip
     return Sheet(title, headers, _cut(rows, most, "tables"))
 
@@ -134,6 +139,7 @@ def plan_json(plan: LocalPlan) -> dict[str, Any]:
                 "std_error_respondents": row.respondents,
                 "std_error_population": row.population,
                 "half_width_95": row.half_width,
+                "most_half_width_95": row.most,
                 "expected_l1": row.l1,
                 "useful_from": plan.useful(row.margin),
             }

@@ -12,6 +12,7 @@ from typing import Literal
 
 from margrave.budget.events import Protection
 from margrave.budget.units import Budget
+from margrave.messages.catalogue import say, spoken
 from margrave.spec.choices import Induced
 
 RARELY = 1e-9
@@ -101,20 +102,22 @@ def percent(found: Bound, before: float) -> str:
     """How sure somebody can be after, rounded up."""
     doubt = found.doubt(before)
     if doubt < _SURE:
-        return "nearly 100 %"
+        return say("nearly 100 %")
     places = next(places for places in range(1, 8) if doubt * 100 * 10**places >= 10)
     scale = 10**places
-    return f"{100 - int(doubt * 100 * scale) / scale:.{places}f} %"
+    return spoken().localised(f"{100 - int(doubt * 100 * scale) / scale:.{places}f}") + " %"
 
 
 def odds(found: Bound) -> str:
     """The factor in three digits, rounded up."""
-    return _up(found.factor, 3)
+    return spoken().localised(_up(found.factor, 3))
 
 
 def exception(found: Bound) -> str:
     """How often the bound may fail, as the end of a sentence; nothing for pure ε."""
-    return f", except with a probability of at most {_up(found.chance, 1)}" if found.chance else ""
+    if not found.chance:
+        return ""
+    return say(", except with a probability of at most %(chance)s", chance=spoken().localised(_up(found.chance, 1)))
 
 
 def _up(number: float, digits: int) -> str:

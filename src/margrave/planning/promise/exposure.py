@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any, Literal
 
 from margrave.budget.units import Budget
+from margrave.messages.catalogue import later, say, spoken
 from margrave.planning.promise.advantage import advantage, guessed, power
 from margrave.planning.promise.guarantee import Guarantee
 
@@ -58,54 +59,74 @@ class Telling:
 
 PEOPLE = Telling(
     {
-        "membership": "A test that accuses {before} of those who are not in the data finds at most {after} of those "
-        "who are.",
-        "reconstruction": "Of a secret that is a fair coin for everybody, at most {after} are told rightly: at least "
-        "{wrong} are wrong.",
-        "linkage": "A guess at the value of one person that was right in {before} of cases is right in at most "
-        "{after}.",
+        "membership": later(
+            "A test that accuses {before} of those who are not in the data finds at most {after} of those who are."
+        ),
+        "reconstruction": later(
+            "Of a secret that is a fair coin for everybody, at most {after} are told rightly: at least "
+            "{wrong} are wrong."
+        ),
+        "linkage": later(
+            "A guess at the value of one person that was right in {before} of cases is right in at most {after}."
+        ),
     },
     {
-        "membership": "Membership: found",
-        "reconstruction": "Reconstruction: told",
-        "linkage": "Linkage: guessed",
+        "membership": later("Membership: found"),
+        "reconstruction": later("Reconstruction: told"),
+        "linkage": later("Linkage: guessed"),
     },
-    "How far an attacker gets who knows everything about everybody else.",
-    "A test for membership finds those in the data more often than it accuses others by at most {gain} percentage "
-    "points.",
-    "Who accuses 1 % at random finds 1 % of the members. A secret that is told is a fair coin for everybody, a value "
-    "that is guessed is one person's.",
+    later("How far an attacker gets who knows everything about everybody else."),
+    later(
+        "A test for membership finds those in the data more often than it accuses others by at most {gain} percentage "
+        "points."
+    ),
+    later(
+        "Who accuses 1 % at random finds 1 % of the members. A secret that is told is a fair coin for everybody, a "
+        "value that is guessed is one person's."
+    ),
 )
 EDGES = Telling(
     {
-        "membership": "A test that takes {before} of the pairs of nodes without an edge for edges finds at most "
-        "{after} of the edges.",
-        "reconstruction": "If a fair coin put an edge between each two nodes or none, at most {after} of the pairs are "
-        "told rightly: at least {wrong} are wrong.",
-        "linkage": "A guess whether there is an edge between two nodes that was right in {before} of cases is right "
-        "in at most {after}.",
+        "membership": later(
+            "A test that takes {before} of the pairs of nodes without an edge for edges finds at most "
+            "{after} of the edges."
+        ),
+        "reconstruction": later(
+            "If a fair coin put an edge between each two nodes or none, at most {after} of the pairs are "
+            "told rightly: at least {wrong} are wrong."
+        ),
+        "linkage": later(
+            "A guess whether there is an edge between two nodes that was right in {before} of cases is right "
+            "in at most {after}."
+        ),
     },
     {
-        "membership": "Edges: found",
-        "reconstruction": "Reconstruction: pairs told",
-        "linkage": "One pair: guessed",
+        "membership": later("Edges: found"),
+        "reconstruction": later("Reconstruction: pairs told"),
+        "linkage": later("One pair: guessed"),
     },
-    "How far an attacker gets who knows everything about all other edges.",
-    "A test for edges finds those that are there more often than others by at most {gain} percentage points.",
-    "Who takes 1 % of the pairs for edges at random finds 1 % of the edges.",
+    later("How far an attacker gets who knows everything about all other edges."),
+    later("A test for edges finds those that are there more often than others by at most {gain} percentage points."),
+    later("Who takes 1 % of the pairs for edges at random finds 1 % of the edges."),
 )
 STEPS = Telling(
     {
-        "membership": "A test that takes one graph for another, a step apart, in {before} of cases tells the other "
-        "rightly in at most {after}.",
-        "linkage": "A guess which of two graphs, a step apart, is the true one that was right in {before} of cases is "
-        "right in at most {after}.",
+        "membership": later(
+            "A test that takes one graph for another, a step apart, in {before} of cases tells the other "
+            "rightly in at most {after}."
+        ),
+        "linkage": later(
+            "A guess which of two graphs, a step apart, is the true one that was right in {before} of cases is "
+            "right in at most {after}."
+        ),
     },
-    {"membership": "Two graphs: tested", "linkage": "Two graphs: guessed"},
-    "How far an attacker gets who knows the public degrees, and the graph but for one step.",
-    "A test tells a graph rightly more often than it takes another, a step apart, for it by at most {gain} percentage "
-    "points.",
-    "Who says one of two graphs at random in 1 % of cases is right in 1 % of those where it is the true one.",
+    {"membership": later("Two graphs: tested"), "linkage": later("Two graphs: guessed")},
+    later("How far an attacker gets who knows the public degrees, and the graph but for one step."),
+    later(
+        "A test tells a graph rightly more often than it takes another, a step apart, for it by at most {gain} "
+        "percentage points."
+    ),
+    later("Who says one of two graphs at random in 1 % of cases is right in 1 % of those where it is the true one."),
 )
 
 
@@ -140,14 +161,16 @@ def exposure(promise: Guarantee) -> Exposure:
     """The limits that a guarantee sets to membership, reconstruction and linkage attacks on people."""
     steps = {one.topic: one.steps for one in promise.suspicions}
     presence = steps.get("presence")
-    found = [_follow("of all others")]
+    found = [say(_ALONE)]
     if presence is None:
-        found.append("Whether somebody is in the data is not protected by this release: no limit is stated.")
+        found.append(say("Whether somebody is in the data is not protected by this release: no limit is stated."))
+    else:
+        found.append(_in_her_place(promise.cost, presence))
     if promise.induced is not None:
-        found.append("They are about what the public facts leave open; what follows from the facts has no limit.")
+        found.append(say("They are about what the public facts leave open; what follows from the facts has no limit."))
     if promise.protection.sensitive:
-        found.append(f"They are about {', '.join(promise.protection.sensitive)} alone.")
-    found.append(_IN_GENERAL)
+        found.append(say("They are about %(names)s alone.", names=", ".join(promise.protection.sensitive)))
+    found.append(say(_IN_GENERAL))
     return _exposed(promise.cost, PEOPLE, found, presence, steps["value"], GUESSES)
 
 
@@ -155,7 +178,8 @@ def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
     """The limits on attacks on the edges of a graph, which are what a release of it protects."""
     if public_degrees:
         found = [
-            _follow("besides"),
+            "These limits follow from the guarantee alone. They hold whatever the attacker knows besides, however she "
+            f"computes, {_ON_AVERAGE}",
             "A step leads to a graph with the same public degrees, and with none between. What follows from the "
             "degrees has no limit: who knows all other edges of a node with a public degree knows the last one. So "
             "edges are no independent coins, and no limit is stated on how many of them are told.",
@@ -164,7 +188,7 @@ def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
         return _exposed(cost, STEPS, found, 1, 1, EITHER)
     node = rounded_up(guessed(cost, NODE, 0.5))
     found = [
-        _follow("of all other edges"),
+        _follow("of all other edges", "these tell nothing about this one"),
         f"They are about one edge, and not about a node, whose edges are as many steps: a guess whether a node has "
         f"{NODE} given edges or none that was right in 50 % of cases can be right in {node}.",
     ]
@@ -174,26 +198,50 @@ def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
 def reports_exposed(cost: Budget, shuffled: bool) -> Exposure:
     """The limits on attacks by who reads the reports of a local collection: the collector, too."""
     found = [
-        _follow("of all others"),
+        _follow("of all others", _NOTHING_ABOUT_HER),
         "They hold against everybody who reads a report, the collector too. That somebody took part is not protected: "
         "no limit is stated.",
     ]
     if shuffled:
         found.append("Who sees reports only after they were mixed reaches less.")
-    found.append(_IN_GENERAL)
+    found.append(say(_IN_GENERAL))
     return _exposed(cost, PEOPLE, found, None, 1, GUESSES)
 
 
-_IN_GENERAL = (
+_IN_GENERAL = later(
     "They are not about what can be learnt of people in general: that smokers are often ill may be learnt, and tells "
     "about a smoker whether or not she is in the data."
 )
 
 
-def _follow(known: str) -> str:
+_NOTHING_ABOUT_HER = "these tell nothing about her"
+_ON_AVERAGE = "and on average over the noise; real attackers mostly reach much less."
+
+
+_ALONE = later(
+    "These limits follow from the guarantee alone. They hold for an attacker who knows everything of all others, and "
+    "for one who knows less where these tell nothing about her; however she computes, and on average over the noise; "
+    "real attackers mostly reach much less."
+)
+
+
+def _follow(known: str, nothing: str) -> str:
     return (
-        f"These limits follow from the guarantee alone. They hold whatever the attacker knows {known}, however she "
-        "computes, and on average over the noise; real attackers mostly reach much less."
+        f"These limits follow from the guarantee alone. They hold for an attacker who knows everything {known}, and "
+        f"for one who knows less where {nothing}; however she computes, {_ON_AVERAGE}"
+    )
+
+
+def _in_her_place(cost: Budget, presence: int) -> str:
+    """Without her there is one record less, which is what the limits on membership compare. Who knows how many records
+    there are knows that somebody else is there instead: one is removed, another added."""
+    alarms = FALSE_ALARMS[-1]
+    found = rounded_up(power(cost, 2 * presence, alarms))
+    return say(
+        "Membership compares the data with her and without her. Who knows how many records there are, but not whose, "
+        "compares her with somebody in her place: a test that accuses %(alarms)s then finds at most %(found)s.",
+        alarms=rounded_up(alarms),
+        found=found,
     )
 
 
@@ -207,7 +255,7 @@ def _exposed(
     reached.append(("reconstruction", 0.5, guessed(cost, value, 0.5)))
     reached += [("linkage", before, guessed(cost, value, before)) for before in guesses]
     limits = tuple(
-        Limit(kind, before, after, _sentence(telling.sentences[kind], before, after))
+        Limit(kind, before, after, _sentence(say(telling.sentences[kind]), before, after))
         for kind, before, after in reached
         if kind in telling.sentences
     )
@@ -222,10 +270,11 @@ def _sentence(text: str, before: float, after: float) -> str:
 def rounded_up(share: float) -> str:
     """Percent, rounded up; never a hundred where it is less."""
     percent = ceil(share * 1000 - 1e-9) / 10
-    return f"{percent:g} %" if share >= 1 or percent < 100 else "nearly 100 %"
+    found = spoken().localised(f"{percent:g}") + " %"
+    return found if share >= 1 or percent < 100 else say("nearly 100 %")
 
 
 def _down(share: float) -> str:
     """Percent, rounded down."""
     percent = int(share * 1000 + 1e-9) / 10
-    return f"{percent:g} %" if percent else "almost 0 %"
+    return spoken().localised(f"{percent:g}") + " %" if percent else say("almost 0 %")

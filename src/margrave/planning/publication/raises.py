@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from scipy.special import gammaincinv
-
 from margrave.algebra.lattice import maximal
 from margrave.errors import UsageError
 from margrave.noise.laplace import DiscreteLaplace
@@ -97,5 +95,7 @@ def sufficient_raise(scale: float, contrasts: int, failure: float) -> float:
     """
     if not 0 < failure < 1 or contrasts < 1 or scale <= 0:
         raise UsageError("a raise needs a positive scale, at least one contrast and a failure probability in (0, 1)")
+    from scipy.special import gammaincinv
+
     discrete = log(2.0 / (1.0 + exp(-1.0 / scale)))
     return scale * (float(gammaincinv(contrasts, 1.0 - failure)) + contrasts * discrete)

@@ -18,28 +18,23 @@ from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.questions.kinds import Days, Kind, Numbers, Values
 from margrave.planning.questions.language.public import PublicTable
+from margrave.planning.questions.language.tokens import word_problem
 from margrave.planning.questions.public import public_dict, read_public
 from margrave.spec.attributes import name_problem, read_attributes
 from margrave.spec.choices import NEIGHBOURS, Neighbours
 from margrave.spec.codebook import CodebookEntry, Range
+from margrave.spec.dialect import DIALECT_KEYS, USUAL, Dialect, read_dialect
 from margrave.spec.document import load_document, located, read_document
 from margrave.spec.reader import Node
 from margrave.spec.write import entry_dict, json_ready
 
 SECTIONS = ("title", "unit", "neighbours", "tables", "public")
-TABLE_KEYS = ("source", "unit", "max_records", "rows", "columns")
+TABLE_KEYS = ("source", *DIALECT_KEYS, "unit", "max_records", "rows", "columns")
 NUMBER_KEYS = ("number", "step")
 MOST_RECORDS = 1 << 16
 """Records of a unit in one table."""
 MOST_ROWS = 1 << 40
 USUAL_ROWS = 1_000_000
-_WORDS = {
-    "and", "any", "anti", "as", "average", "bins", "by", "case", "choose", "count", "cumulative", "day",
-    "distinct", "else", "end", "except", "group", "groups", "high", "if", "in", "inner", "intersect", "interval",
-    "is", "join", "left", "low", "max", "median", "min", "missing", "month", "not", "number", "of", "only",
-    "or", "per", "quantiles", "rows", "select", "semi", "sum", "tables", "then",
-    "union", "unit", "units", "variance", "weekday", "when", "where", "with", "year",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,8 @@ class ColumnSpec:
 class TableSpec:
     """A table: at most ``max_records`` rows of each unit, found by the column ``unit`` (None: each row is a unit).
 
-    ``rows`` is how many rows there are at most, a public number on which limits of time rest. ``source`` is never
-    published.
+    ``rows`` is how many rows there are at most, a public number on which limits of time rest. ``source``, and the
+    ``dialect`` in which it is written, are never published.
     """
 
     name: str
@@ -65,6 +60,7 @@ class TableSpec:
     max_records: int = 1
     rows: int = USUAL_ROWS
     source: str | None = field(default=None, repr=False)
+    dialect: Dialect = field(default=USUAL, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # In one order, so that a declaration is the same whatever file or JSON it was read from.
@@ -205,14 +201,7 @@ def _read_table(name: str, node: Node, shared: str | None) -> TableSpec | None:
         node.needs(keys, "columns")
     if len(node.problems) > before or not columns or most is None or rows is None:
         return None
-    return TableSpec(name, tuple(columns), unit, most, rows, source)
-
-
-def word_problem(name: str, what: str) -> str | None:
-    """Why a table or column cannot have this name: it would not read as one word in a question."""
-    if not name.isidentifier() or not name.isascii():
-        return f"the name of a {what} must be a word of letters, digits and '_' in questions"
-    return f"{name!r} is a word of the language of questions: rename the {what}" if name.lower() in _WORDS else None
+    return TableSpec(name, tuple(columns), unit, most, rows, source, read_dialect(keys))
 
 
 def _read_columns(node: Node, unit: str | None) -> list[ColumnSpec]:

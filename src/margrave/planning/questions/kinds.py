@@ -44,6 +44,8 @@ class Values:
     def show(self, code: int) -> Any:
         return self.values[code]
 
+    named = show
+
     def said(self) -> str:
         return f"one of {len(self.values)} values"
 
@@ -81,6 +83,11 @@ class Numbers:
         value = code * self.step
         return int(value) if value.denominator == 1 else float(value)
 
+    def named(self, code: int) -> Any:
+        """The same as the name of a group, never rounded: where no float says it exactly, as a text such as 1/3."""
+        shown, value = self.show(code), code * self.step
+        return shown if Fraction(repr(shown)) == value else exact_text(value)
+
     def said(self) -> str:
         unit = "" if self.step == 1 else f" in steps of {exact_text(self.step)}"
         return f"a number from {exact_text(self.least)} to {exact_text(self.most)}{unit}"
@@ -113,6 +120,8 @@ class Days:
 
     def show(self, code: int) -> Any:
         return EPOCH + timedelta(days=code)
+
+    named = show
 
     def said(self) -> str:
         return f"a day from {self.first} to {self.last}"

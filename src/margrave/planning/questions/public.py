@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from margrave.budget.numbers import exact_text
@@ -15,6 +16,7 @@ from margrave.planning.questions.language.expressions import Day, Missing, Numer
 from margrave.planning.questions.language.public import PublicColumn, PublicName, PublicTable
 from margrave.planning.questions.programs.lowering import Lowered
 from margrave.planning.questions.programs.programs import Attach, RowsProgram
+from margrave.spec.document import load_document, read_document
 from margrave.spec.reader import Node
 
 if TYPE_CHECKING:
@@ -127,6 +129,19 @@ def read_public(node: Node, taken: Sequence[str]) -> dict[str, PublicTable]:
             except (ValueError, ZeroDivisionError):
                 one.problem("has a number or a day that cannot be read")
     return found
+
+
+def load_public(source: str | Path | Mapping[str, object]) -> dict[str, PublicTable]:
+    """Public tables from a file with a section ``[public]``, as in a declaration; or from TOML text, or a mapping."""
+    return load_document(source, lambda document, _, name, text: read_document(Node(document), _read_all, name, text))
+
+
+def _read_all(root: Node) -> dict[str, PublicTable] | None:
+    keys = root.table(("public",))
+    if "public" not in keys:
+        root.problem("the section [public] is missing; a public table is declared as [public.places]")
+        return None
+    return read_public(keys["public"], ())
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.lattice import downward_closure, subsets
@@ -37,6 +37,8 @@ MANY_MARKS = 1_000_000
 """More entries than this of a matrix of candidates by attributes are not multiplied where a list does as well."""
 FEW_COVERED = 1 / 16
 """What a candidate covers is listed where that is at most this part of all residuals; else all are asked one by one."""
+FEW_CANDIDATES = 64
+"""Rows of so few candidates are put together from those that are known already."""
 OBJECTIVES = ("mean", "max")
 
 
@@ -108,8 +110,11 @@ class Goal:
                     math.prod(1 - 1 / self.sizes[j] for j in t) / float(cells_of(self.sizes, set(margin) - set(t))) ** 2
                 )
         shape = (len(self.workload), len(self.closure))
-        matrix = sparse.csr_array((values, (rows, columns)), shape=shape)
-        return matrix.toarray() if shape[0] * shape[1] <= DENSE_ENTRIES else matrix
+        if shape[0] * shape[1] <= DENSE_ENTRIES:
+            matrix = np.zeros(shape)
+            matrix[rows, columns] = values
+            return matrix
+        return _sparse().csr_array((values, (rows, columns)), shape=shape)
 
     @cached_property
     def table_weights(self) -> Floats:
@@ -127,6 +132,36 @@ class Goal:
 
     def rows(self, candidates: Sequence[Candidate]) -> Floats:
         """Precision that each candidate at share 1 gives each residual: candidates by residuals."""
+        if 0 < len(candidates) <= FEW_CANDIDATES and not self._vast:
+            return np.array([self._row(candidate) for candidate in candidates])
+        return self._rows(candidates)
+
+    def _row(self, candidate: Candidate) -> Floats:
+        """`rows` of one candidate: a search comes back to the same ones again and again."""
+        if candidate not in self._known:
+            if len(self._known) * len(self.closure) > DENSE_ENTRIES:
+                self._known.clear()
+            margin, contrast = candidate
+            outside = [j for j in range(len(self.sizes)) if j not in margin]
+            covered = ~self._marks[:, outside].any(axis=1) & self._marks[:, list(contrast)].all(axis=1)
+            self._known[candidate] = covered * (self._factor(candidate) * self._shape)
+        return self._known[candidate]
+
+    @cached_property
+    def _marks(self) -> NDArray[np.bool_]:
+        """`incidence` as true and false."""
+        return self.incidence > 0
+
+    def _factor(self, candidate: Candidate) -> float:
+        """See `_factors`."""
+        margin, contrast = candidate
+        return float(2.0 ** (len(contrast) - 1) * math.exp(-sum(self.log_sizes[j] for j in margin)))
+
+    @cached_property
+    def _known(self) -> dict[Candidate, Floats]:
+        return {}
+
+    def _rows(self, candidates: Sequence[Candidate]) -> Floats:
         many = self._vast or len(candidates) * len(self.sizes) > MANY_MARKS
         if many and self._is_listed(candidates):
             return np.asarray(self._listed_rows(candidates).toarray())
@@ -140,7 +175,7 @@ class Goal:
         """`rows`, sparse where it would be large."""
         if len(candidates) * len(self.closure) <= DENSE_ENTRIES:
             return self.rows(candidates)
-        step = max(1, DENSE_ENTRIES // len(self.closure))
+        sparse, step = _sparse(), max(1, DENSE_ENTRIES // len(self.closure))
         parts = [candidates[i : i + step] for i in range(0, len(candidates), step)]
         blocks = [self._listed_rows(c) if self._is_listed(c) else sparse.csr_array(self.rows(c)) for c in parts]
         return sparse.csr_array(sparse.vstack(blocks))
@@ -179,7 +214,7 @@ class Goal:
         places = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=sum(lengths))
         values = np.repeat(self._factors(candidates), lengths) * self._shape[places]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        return sparse.csr_array((values, places, starts), shape=(len(candidates), len(self.closure)))
+        return _sparse().csr_array((values, places, starts), shape=(len(candidates), len(self.closure)))
 
     def _covered(self, margin: Places, contrast: Places) -> Iterable[int]:
         """The places of the residuals that a candidate covers."""
@@ -193,7 +228,7 @@ class Goal:
     def _factors(self, candidates: Sequence[Candidate]) -> Floats:
         """The precision that each candidate gives the total, or would give it if it covered it."""
         if self._vast:
-            return np.array([2.0 ** (len(b) - 1) * math.exp(-sum(self.log_sizes[j] for j in s)) for s, b in candidates])
+            return np.array([self._factor(candidate) for candidate in candidates])
         inside, contrast = (indicator([c[i] for c in candidates], len(self.sizes)) for i in (0, 1))
         return np.asarray(2.0 ** (contrast.sum(axis=1) - 1) * np.exp(-inside @ self.log_sizes))
 
@@ -226,3 +261,10 @@ def indicator(margins: Sequence[Places], width: int) -> Floats:
     for row, margin in enumerate(margins):
         out[row, list(margin)] = 1.0
     return out
+
+
+def _sparse() -> Any:
+    """The module of sparse matrices, which takes longer to import than most plans take to make, and few need."""
+    from scipy import sparse
+
+    return sparse

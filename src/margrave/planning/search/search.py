@@ -106,6 +106,7 @@ class Walk:
         self.pool = candidates.everything(POOL_ENTRIES // width)
         self.offered = self.pool if self.pool is not None else candidates.small(min(SMALL_POOL, POOL_ENTRIES // width))
         self.offered_rows = target.rows(self.offered)
+        self.offered_covers = self.offered_rows > 0
 
     @property
     def spent(self) -> bool:
@@ -234,7 +235,8 @@ class Walk:
         rest = state.rows[stay].T @ (left * left)
         # Only candidates that cover everything left uncovered can help.
         bare = rest <= 0
-        able = np.flatnonzero((rows[:, bare] > 0).all(axis=1)) if bare.any() else np.arange(len(rows))
+        covers = self.offered_covers if rows is self.offered_rows else rows > 0
+        able = np.flatnonzero(covers[:, bare].all(axis=1)) if bare.any() else np.arange(len(rows))
         tried = rows[able] if len(able) < len(rows) else rows
         best = np.full(len(able), np.inf)
         share = np.zeros(len(able))

@@ -9,7 +9,6 @@ bound gives the update ε_m ← ε_m (y_m/ε_m)^{1/(2p+1)}, rescaled, which neve
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from margrave.algebra.arrays import Floats
 from margrave.planning.search.model import Goal
@@ -30,6 +29,12 @@ LOG_SHARES = (-40.0, 3.0)
 """Between these logarithms of shares the steps stay, so that no square of one overflows or vanishes."""
 STEPS = 200
 """At most so many quasi-Newton steps for each p; in most plans they converge sooner."""
+FEW_MEMBERS, NEWTON_STEPS = 64, 40
+"""Up to so many members converge by Newton steps, at most so many of them: each takes a dense matrix of members."""
+FLAT, LONGEST, SHORTEST, CONVERGED = 1e-9, 2.0, 1e-6, 1e-13
+"""No curvature counts as less; the largest change of a logarithm in one step; the least part of a step that is tried;
+and steps end where they would lower the logarithm of the objective by less.
+"""
 STRETCH = 2.0
 """Every other step is lengthened so much: still a descent in practice, and about twice as fast."""
 
@@ -53,10 +58,11 @@ def improve(target: Goal, rows: Floats, shares: Floats, steps: int) -> tuple[Flo
     power = 1.0 if target.objective == "mean" else SEARCH_POWER
     exponent = 1 / (2 * power + 1)
     floor = np.where(shares > 0, FLOOR, 0.0)
+    mean = target.residual_weights if target.objective == "mean" else None
     for step in range(steps):
         squares = shares * shares
         variance = 1 / np.maximum(np.matmul(squares[:, None, :], rows)[:, 0], TINY)
-        _, slopes = residual_slopes(target, variance, power)
+        slopes = residual_slopes(target, variance, power)[1] if mean is None else mean
         parts = squares * np.matmul(rows, (slopes * variance * variance)[..., None])[..., 0]
         stretch = exponent * (1.0 if step % 2 else STRETCH)
         shares = shares * (parts / np.maximum(shares, TINY)) ** stretch
@@ -79,29 +85,75 @@ def smooth(target: Goal, rows: Any, shares: Floats, steps: int) -> Floats:
 
 
 def polish(target: Goal, rows: Any, shares: Floats, iterations: int = STEPS) -> tuple[Floats, float]:
-    """Converged shares by quasi-Newton steps on log ε, where the objective is log F^(1/p) + 2 log Σ ε.
+    """Converged shares, on log ε, where the objective is log F^(1/p) + 2 log Σ ε.
 
     Every point visited is a valid set of shares, and the best one is returned, never worse than the start.
     """
     best = shares / shares.sum()
     best_value = float(target.value(rows.T @ (best * best)))
     for power in (1.0,) if target.objective == "mean" else POLISH_POWERS:
-
-        def loss(logs: Floats, power: float = power) -> tuple[float, Floats]:
-            eps = np.exp(logs)
-            variance = 1 / np.maximum(rows.T @ (eps * eps), TINY)
-            value, slopes = residual_slopes(target, variance, power)
-            parts = eps * eps * (rows @ (slopes * variance * variance))
-            # The parts sum to F times a constant: only their proportions enter the gradient.
-            gradient = 2 * (eps / eps.sum() - parts / parts.sum())
-            return float(np.log(value) + 2 * np.log(eps.sum())), gradient
-
         start = np.log(np.maximum(best, LEAST_START))
-        bounds = [LOG_SHARES] * len(start)
-        result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
-        found = np.exp(result.x)
+        few = target.objective == "mean" and len(start) <= FEW_MEMBERS and isinstance(rows, np.ndarray)
+        found = newton(target, rows, start) if few else _quasi_newton(target, rows, start, power, iterations)
+        found = np.exp(found)
         found = found / found.sum()
         value = float(target.value(rows.T @ (found * found)))
         if value < best_value:
             best, best_value = found, value
     return best, best_value
+
+
+def _quasi_newton(target: Goal, rows: Any, start: Floats, power: float, iterations: int) -> Floats:
+    """Logarithms of shares that are converged for one p, by quasi-Newton steps."""
+    from scipy.optimize import minimize  # takes longer to import than plans of few members take to make
+
+    def loss(logs: Floats) -> tuple[float, Floats]:
+        eps = np.exp(logs)
+        variance = 1 / np.maximum(rows.T @ (eps * eps), TINY)
+        value, slopes = residual_slopes(target, variance, power)
+        parts = eps * eps * (rows @ (slopes * variance * variance))
+        # The parts sum to F times a constant: only their proportions enter the gradient.
+        gradient = 2 * (eps / eps.sum() - parts / parts.sum())
+        return float(np.log(value) + 2 * np.log(eps.sum())), gradient
+
+    bounds = [LOG_SHARES] * len(start)
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
+    return np.asarray(result.x)
+
+
+def newton(target: Goal, rows: Floats, logs: Floats) -> Floats:
+    """Logarithms of converged shares for the mean, by Newton steps, each shortened until it helps.
+
+    With y_m as above and p_m = ε_m/Σ ε, the slope is 2(p − y/F), and the curvature that of log F, where F has
+    ∂²F/∂log ε_m ∂log ε_n = 8 ε_m² ε_n² Σ_T w_T a_mT a_nT / h_T³ − 4 y_m [m = n], and of 2 log Σ ε. Where it bends
+    down, the step goes as far as it would if that bent up as much.
+    """
+    weights = target.residual_weights
+
+    def value(logs: Floats) -> float:
+        eps = np.exp(logs)
+        return float(np.log((weights / np.maximum(rows.T @ (eps * eps), TINY)).sum()) + 2 * np.log(eps.sum()))
+
+    reached = value(logs)
+    for _ in range(NEWTON_STEPS):
+        eps = np.exp(logs)
+        variance = 1 / np.maximum(rows.T @ (eps * eps), TINY)
+        scaled = rows * (eps * eps)[:, None]
+        parts = scaled @ (weights * variance**2)
+        total, share = parts.sum(), eps / eps.sum()
+        part = parts / total
+        slope = 2 * (share - part)
+        bend = 8 * (scaled * (weights * variance**3)) @ scaled.T / total - 4 * np.outer(part, part)
+        bend += np.diag(2 * share - 4 * part) - 2 * np.outer(share, share)
+        curves, axes = np.linalg.eigh(bend)
+        step = -axes @ ((axes.T @ slope) / np.maximum(np.abs(curves), FLAT))
+        step *= min(1.0, LONGEST / max(float(np.abs(step).max()), TINY))
+        fall = float(slope @ step)
+        length = 1.0
+        while length > SHORTEST and not value(logs + length * step) <= reached + 1e-4 * length * fall:
+            length /= 2
+        if length <= SHORTEST or -fall < CONVERGED:
+            break
+        logs = np.clip(logs + length * step, *LOG_SHARES)
+        reached = value(logs)
+    return logs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from margrave.planning.graphs.plan import GraphPlan, make_graph_plan
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.graphs.written import graph_notion
-from margrave.planning.ways.registry import SpecWay, register
+from margrave.planning.ways.registry import SpecWay
 from margrave.spec.texts import formula_texts
 
 
@@ -14,15 +14,11 @@ def formulas(plan: GraphPlan) -> tuple[str, ...]:
     return formula_texts((*plan.spec.nodes.names, *plan.spec.nodes.groups))
 
 
-register(
-    SpecWay(
-        name="graph",
-        section="graph",
-        spec=GraphSpec,
-        load=GraphSpec.load,
-        plan=make_graph_plan,
-        notion=graph_notion,
-        exposure=lambda plan: plan.exposure,
-        formulas=formulas,
-    )
+WAY = SpecWay(
+    spec=GraphSpec,
+    load=GraphSpec.load,
+    plan=make_graph_plan,
+    notion=graph_notion,
+    exposure=lambda plan: plan.exposure,
+    formulas=formulas,
 )

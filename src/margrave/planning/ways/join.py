@@ -9,7 +9,7 @@ from margrave.planning.join.plan import JoinPlan, make_join_plan
 from margrave.planning.join.spec import JoinSpec
 from margrave.planning.promise.exposure import Exposure, exposure
 from margrave.planning.promise.guarantee import Guarantee
-from margrave.planning.ways.registry import SpecWay, register
+from margrave.planning.ways.registry import SpecWay
 
 
 def notion(spec: JoinSpec) -> Notion:
@@ -27,4 +27,4 @@ def exposed(plan: JoinPlan) -> Exposure:
     return max(found, key=lambda one: one.limits[-1].after)
 
 
-register(SpecWay("join", "join", JoinSpec, JoinSpec.load, make_join_plan, notion, exposed))
+WAY = SpecWay(JoinSpec, JoinSpec.load, make_join_plan, notion, exposed)

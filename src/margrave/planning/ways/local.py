@@ -5,7 +5,7 @@ from __future__ import annotations
 from margrave.planning.local.plan import LocalPlan, make_local_plan
 from margrave.planning.local.spec import LocalSpec
 from margrave.planning.local.target import plan_for
-from margrave.planning.ways.registry import SpecWay, register
+from margrave.planning.ways.registry import SpecWay
 from margrave.spec import texts
 
 
@@ -14,17 +14,22 @@ def formulas(plan: LocalPlan) -> tuple[str, ...]:
     return texts.formulas(plan.spec.domain)
 
 
-register(
-    SpecWay(
-        name="local",
-        section="local",
-        spec=LocalSpec,
-        load=LocalSpec.load,
-        plan=make_local_plan,
-        notion=lambda spec: LocalPlan.notion,
-        exposure=lambda plan: plan.exposure,
-        formulas=formulas,
-        plan_for=plan_for,
-        reached=lambda plan: f"Ask about {plan.spec.expected_size:,} people for this accuracy.",
+def reached(plan: LocalPlan) -> str:
+    """What a target takes, and what it promises."""
+    return (
+        f"Reports of {plan.spec.expected_size:,} people bring the share of each cell of each wanted table this near to "
+        "the population's, each with this probability and whatever the answers are."
     )
+
+
+WAY = SpecWay(
+    spec=LocalSpec,
+    load=LocalSpec.load,
+    plan=make_local_plan,
+    notion=lambda spec: LocalPlan.notion,
+    exposure=lambda plan: plan.exposure,
+    formulas=formulas,
+    plan_for=plan_for,
+    reached=reached,
+    unkept="nothing would be kept of what was collected",
 )

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from margrave.errors import UsageError
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.ways.registry import SpecWay, register
+from margrave.planning.ways.registry import SpecWay
 
 
 def _no_plan(spec: DataSpec) -> NoReturn:
@@ -15,4 +15,4 @@ def _no_plan(spec: DataSpec) -> NoReturn:
     )
 
 
-register(SpecWay("question", "tables", DataSpec, DataSpec.load, _no_plan, lambda spec: spec.notion, _no_plan))
+WAY = SpecWay(DataSpec, DataSpec.load, _no_plan, lambda spec: spec.notion, _no_plan)

@@ -47,16 +47,14 @@ def budget_reached(plan: Any) -> str:
 class SpecWay:
     """A way of asking that specs declare.
 
-    ``name`` is that of `Asked.way`, and of the attribute ``way`` of its specs. ``section``: the section of a spec file
-    that no other way has; empty for tables, which a spec declares that has none of the others. ``spec``: the class of
-    its specs. ``load`` reads one, ``plan`` plans it, ``notion`` says whom releases by it protect, and refuses a spec by
-    which that is not clear. ``remarks`` on a plan may take a while, such as what it would be without public facts.
-    ``formulas`` of a plan are published texts that a spreadsheet would compute. ``plan_for`` plans for a wanted error,
-    ``reached`` says what it takes, ``sweep`` plans for several budgets. ``exposure``: what attackers can reach at most.
+    ``spec``: the class of its specs, whose attribute ``way`` is the name of the way. ``load`` reads one, ``plan`` plans
+    it, ``notion`` says whom releases by it protect, and refuses a spec by which that is not clear. ``remarks`` on a
+    plan may take a while, such as what it would be without public facts. ``formulas`` of a plan are published texts
+    that a spreadsheet would compute. ``plan_for`` plans for a wanted error, ``reached`` says what it takes, ``sweep``
+    plans for several budgets. ``exposure``: what attackers can reach at most.
+    ``unkept``: what happens where nobody keeps the answer.
     """
 
-    name: str
-    section: str
     spec: type[Any]
     load: Callable[[Source], Any]
     plan: Callable[[Any], Asked]
@@ -67,28 +65,40 @@ class SpecWay:
     plan_for: Callable[[Any, Any], Any] = no_plans_for
     reached: Callable[[Any], str] = budget_reached
     sweep: Callable[[Any, Any], Any] = no_plans_for
+    unkept: str = "the budget would be spent and nothing kept"
 
 
-_WAYS: dict[str, SpecWay] = {}
+@dataclass(frozen=True)
+class _Home:
+    """Where a way stands: the section of a spec file that declares it, and what imports it."""
+
+    section: str
+    way: Callable[[], SpecWay]
 
 
-def register(way: SpecWay) -> None:
-    """Have specs of this way recognised."""
-    _WAYS[way.name] = way
+_WAYS: dict[str, _Home] = {}
+
+
+def register(name: str, section: str, way: Callable[[], SpecWay]) -> None:
+    """Have specs of a way recognised: by its ``name``, that of `Asked.way`, and by the ``section`` no other way has.
+
+    The section of tables is empty: a spec declares them that has none of the others.
+    """
+    _WAYS[name] = _Home(section, way)
 
 
 def spec_way(name: str) -> SpecWay:
     """The way of asking of that name."""
     if name not in _WAYS:
         raise UsageError(f"there is no way of asking called {name!r}: there are {', '.join(sorted(_WAYS))}")
-    return _WAYS[name]
+    return _WAYS[name].way()
 
 
 def load_spec(source: Source) -> Any:
     """The spec in a file, in TOML text or in a mapping, whichever way of asking it declares."""
     document = _document(source)
-    found = next((way for way in _WAYS.values() if way.section in document), _WAYS["release"])
-    return found.load(source)
+    found = next((home for home in _WAYS.values() if home.section in document), _WAYS["release"])
+    return found.way().load(source)
 
 
 def planned(what: Any) -> Any:

@@ -11,7 +11,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
 from margrave.planning.promise.exposure import exposure
 from margrave.planning.target import plan_for, sweep
-from margrave.planning.ways.registry import Remarks, SpecWay, register
+from margrave.planning.ways.registry import Remarks, SpecWay
 from margrave.planning.written import notion_of
 from margrave.spec.spec import Spec
 from margrave.spec.texts import formulas
@@ -51,18 +51,14 @@ def _seconds(amount: float) -> str:
     return f"{amount / 60:.0f} min" if amount >= 120 else f"{max(amount, 0.1):.2g} s"
 
 
-register(
-    SpecWay(
-        name="release",
-        section="",
-        spec=Spec,
-        load=Spec.load,
-        plan=make_plan,
-        notion=notion,
-        exposure=lambda plan: exposure(plan.promise),
-        remarks=remarks,
-        formulas=lambda plan: formulas(plan.spec.domain),
-        plan_for=plan_for,
-        sweep=sweep,
-    )
+WAY = SpecWay(
+    spec=Spec,
+    load=Spec.load,
+    plan=make_plan,
+    notion=notion,
+    exposure=lambda plan: exposure(plan.promise),
+    remarks=remarks,
+    formulas=lambda plan: formulas(plan.spec.domain),
+    plan_for=plan_for,
+    sweep=sweep,
 )

@@ -46,7 +46,6 @@ from margrave.publish.bundle.parts.stored import Read, stored_answers, stored_ba
 from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST, software
 from margrave.publish.released import Released
-from margrave.publish.report.page import page_names, report_pages
 from margrave.publish.verification.signature import SigningKey, signed
 from margrave.reconstruct.bars import Bars
 
@@ -82,6 +81,8 @@ def save(release: Released, path: str | Path, progress: Progress | None = None, 
 
 def _file_count(release: Released) -> int:
     """How many files a bundle has."""
+    from margrave.publish.report.page import page_names
+
     plan, table = release.plan, int(release.publication is not None)
     if is_large(plan):
         return 4 + Layout.of(plan).files + bool(plan.cells) + table
@@ -96,6 +97,8 @@ def bundle_files(release: Released, created: str | None) -> Iterator[File]:
     for name, content in large_parts(release) if large else _small_files(release):
         checksums[name] = Checksum.of(content)
         yield name, content
+    from margrave.publish.report.page import report_pages
+
     for name, content in (*report_pages(release, created, software()), *metadata(release, created, checksums)):
         checksums[name] = Checksum.of(content)
         yield name, content

@@ -15,6 +15,7 @@ from margrave.budget.events import Protection
 from margrave.errors import BundleError, MargraveError, SpecError
 from margrave.files.untrusted import MOST_BYTES, MOST_RECORDS, MOST_SPARE
 from margrave.planning.defaults import LEVEL
+from margrave.planning.describe import STRATEGIES
 from margrave.planning.plan import Plan
 from margrave.planning.written import measurement_from_json, plan_json
 from margrave.publish.bundle.account import FORMAT, LARGE, Checksum, of_kind, read_checksum, read_ledger, unsealed
@@ -170,9 +171,11 @@ def plan_from_json(
     """The inverse of `plan_json`, checked against its spec; ``large`` if it may be that of a large release."""
     encoding = ENCODINGS[value["encoding"]](spec.domain)
     protection = value["protection"]
+    if value["strategy"] not in STRATEGIES:
+        raise KeyError
     plan = Plan(
         spec=spec,
-        strategy=of_kind(value["strategy"], str),
+        strategy=value["strategy"],
         measurements=tuple(map(measurement_from_json, of_kind(events, list))),
         protection=Protection(
             protection["neighbours"],

@@ -23,7 +23,7 @@ from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
 from margrave.reconstruct.bars import Bars, Simulated
 from margrave.reconstruct.local import LocalFit, digest, simulate_local, unbiased_only
-from margrave.reconstruct.published import Published
+from margrave.reconstruct.publication import Published
 from margrave.spec.spec import possible_mask
 
 if TYPE_CHECKING:

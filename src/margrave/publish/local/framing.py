@@ -27,13 +27,13 @@ from margrave.publish.local.bars import check_bars
 from margrave.publish.local.page import local_page
 from margrave.publish.microdata import columns
 from margrave.reconstruct.held import FullTable, Records
-from margrave.reconstruct.published import Published
+from margrave.reconstruct.publication import Published
 from margrave.spec.spec import possible_mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMS = Forms(words=1, report=3, bars=2)
+FORMS = Forms(words=1, report=3, bars=3)
 """The forms of words, report and bars. A number is raised whenever the same collection would get another output."""
 
 

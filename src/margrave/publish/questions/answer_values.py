@@ -10,18 +10,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from margrave.planning.questions.language.aggregates import Average, Choose, Cumulative, Quantiles, Sum, Variance
-from margrave.planning.questions.price.expectation import half_width, step_of, sum_half_width
+from margrave.planning.questions.price.expectation import (
+    GAUSSIAN_95,
+    LAPLACE_95,
+    half_width,
+    step_of,
+    sum_half_width,
+)
 from margrave.planning.questions.price.mechanisms import AnswerNoise, Noisy, Selected, Tree
 from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_nodes
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.sharing import counted, counted_parts
 
 _KNOTS = 33
 _FINE = 4001
-GAUSSIAN_95, LAPLACE_95 = 1.959964, 2.118251
-"""How many standard deviations hold 95 % of a Gaussian; and of a single Laplace, more than of any sum of several."""
 SUMS_95 = (
     (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 5, 1 / 4, 1 / 3, 1 / 2, 1.0),
     (GAUSSIAN_95, 1.966537, 1.973276, 1.986812, 2.002583, 2.012628, 2.028421, 2.056502, LAPLACE_95),
@@ -47,8 +51,14 @@ class AnswerRow:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"value": self.value, "std_error": self.std_error, "low": self.low, "high": self.high}
-        return {**self.keys, **{name: one for name, one in told.items() if one is not None}, **self.extra}
+        """Keys, then numbers; a key with the name of a number, such as ``value``, becomes ``group_value``."""
+        told = {"value": self.value, "std_error": self.std_error, "low": self.low, "high": self.high, **self.extra}
+        found = {}
+        for name, group in self.keys.items():
+            while name in told or name in found:
+                name = f"group_{name}"
+            found[name] = group
+        return {**found, **{name: one for name, one in told.items() if one is not None}}
 
     def said(self) -> str:
         where = ", ".join(f"{name} {value}" for name, value in self.keys.items())
@@ -199,6 +209,22 @@ def selected_rows(
             at += 3 if mechanism.ends else 1
 
 
+def counted_rows(
+    source: PricedQuestion, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+) -> Iterator[AnswerRow]:
+    """Counts that follow from an answer: all parts of an average or a variance together, or the leaves of a tree."""
+    told, mechanism = counted("count", source), source.mechanism
+    if isinstance(mechanism, Tree):
+        leaves = fitted_leaves(np.array(numbers, dtype=object), mechanism.branching, mechanism.levels)
+        counts = leaves[: len(keys)].tolist()
+    else:
+        parts, width = counted_parts(source)
+        counts = [sum(numbers[at * parts : (at + 1) * parts]) / width for at in range(len(keys))]
+    for key, count in zip(keys, counts, strict=True):
+        ends = max(0.0, count - told.half_width), max(0.0, count + told.half_width)
+        yield AnswerRow(key, count, told.std_error, *ends)
+
+
 def tree_rows(
     question: PricedQuestion, mechanism: Tree, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
 ) -> Iterator[AnswerRow]:
@@ -242,6 +268,8 @@ def _tree_quantiles(
 
     Counts are not negative, so the nearest sums that never decrease are nearer to the truth than the estimate itself.
     """
+    from scipy.optimize import isotonic_regression
+
     grid, aggregate = question.sought.grid, question.aggregate
     assert grid is not None and isinstance(aggregate, Quantiles)
     size, shown = len(grid.codes), grid.shown

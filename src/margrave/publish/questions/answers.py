@@ -92,7 +92,7 @@ class AnswerTable(RowsOfAnswer):
     def rows(self) -> tuple[AnswerRow, ...]:  # type: ignore[override]
         """One for each group, or for each value or share of a distribution in each group."""
         question, mechanism = self.question, self.question.mechanism
-        groups = list(product(*(axis.shown for axis in question.sought.axes)))
+        groups = list(product(*(axis.named for axis in question.sought.axes)))
         names = tuple(axis.name for axis in question.sought.axes)
         keys = [dict(zip(names, group, strict=True)) for group in groups]
         if isinstance(mechanism, Noisy):

@@ -35,7 +35,7 @@ from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.mechanisms import Noisy
 from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.programs.sought import Sought, sought_of
-from margrave.planning.questions.several.cube import cube_domain, cube_margin, cube_problem
+from margrave.planning.questions.several.cube import cube_domain, cube_margin, cube_problem, cube_rows
 from margrave.planning.questions.several.tables import complete_rows
 from margrave.publish.estimates import half_width
 from margrave.publish.questions.answer_values import AnswerRow
@@ -117,7 +117,7 @@ class CountEvidence:
         table = self.fit.margin(margin).transpose([margin.index(name) for name in varying])
         error = accuracy.cell_noise(margin)
         spread, half = sqrt(error.variance), half_width(error, LEVEL)
-        groups = product(*(axis.shown for axis in sought.axes))
+        groups = product(*(axis.named for axis in sought.axes))
         rows = []
         for group, number in zip(groups, table.reshape(-1).tolist(), strict=True):
             ends = max(0.0, number - half), max(0.0, number + half)
@@ -130,11 +130,12 @@ def best_counts(data: DataSpec, wanted: Aggregate, answers: Sequence[AnswerTable
     if not isinstance(wanted, Count):
         raise UsageError("answers are combined for counts alone")
     sought = sought_of(wanted, data)
-    problem = cube_problem(wanted, sought, data)
+    problem = cube_problem(wanted, sought)
     if problem is not None:
         raise UsageError(f"answers cannot be combined: {problem}")
-    nothing = CountEvidence(wanted.rows, {}, (), frozenset(), 0)
-    return evidence_of(data, answers).get(wanted.rows, nothing).counts(wanted, sought)
+    rows = cube_rows(wanted, data)
+    nothing = CountEvidence(rows, {}, (), frozenset(), 0)
+    return evidence_of(data, answers).get(rows, nothing).counts(wanted, sought)
 
 
 def best_tables(data: DataSpec, answers: Sequence[AnswerTable | Release]) -> BestTables:
@@ -162,7 +163,7 @@ def _of_count(answer: AnswerTable, data: DataSpec) -> CountEvidence | None:
     node, mechanism = question.aggregate, question.mechanism
     if not isinstance(node, Count) or not isinstance(mechanism, Noisy) or question.data != data:
         return None
-    if cube_problem(node, question.sought, data) is not None:
+    if cube_problem(node, question.sought) is not None:
         return None
     axes = question.sought.axes
     varying = [axis for axis in axes if len(axis.codes) > 1]
@@ -170,7 +171,7 @@ def _of_count(answer: AnswerTable, data: DataSpec) -> CountEvidence | None:
     noisy = _ordered(Query(tuple(axis.name for axis in varying)), table, Measurement(Query(()), mechanism.noise))
     names = tuple(sorted(axis.name for axis in axes))
     kinds = {axis.name: axis.kind for axis in sorted(axes, key=lambda axis: axis.name)}
-    return CountEvidence(node.rows, kinds, (noisy,), frozenset({names}), 1)
+    return CountEvidence(cube_rows(node, data), kinds, (noisy,), frozenset({names}), 1)
 
 
 def _of_release(release: Release, data: DataSpec) -> CountEvidence | None:

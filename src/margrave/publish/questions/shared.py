@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from margrave.planning.questions.language.aggregates import Aggregate, Average
+from margrave.planning.questions.language.aggregates import Aggregate, Average, Count
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.mechanisms import Noisy, Tree
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.batch import Batch
-from margrave.publish.questions.answer_values import AnswerRow, averages_of_variances, tree_rows
+from margrave.publish.questions.answer_values import AnswerRow, averages_of_variances, counted_rows, tree_rows
 from margrave.publish.questions.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.questions.best_counts import BestCounts, best_counts
 
@@ -53,9 +53,11 @@ def _following(node: Aggregate, answer: AnswerTable) -> FollowingAnswer:
     source = answer.question
     question = PricedQuestion(source.data, node, source.budget)
     axes, mechanism = question.sought.axes, source.mechanism
-    groups = product(*(axis.shown for axis in axes))
+    groups = product(*(axis.named for axis in axes))
     keys: list[Mapping[str, Any]] = [dict(zip((axis.name for axis in axes), group, strict=True)) for group in groups]
-    if isinstance(node, Average):
+    if isinstance(node, Count):
+        rows = tuple(counted_rows(source, keys, answer.numbers))
+    elif isinstance(node, Average):
         assert isinstance(mechanism, Noisy)
         rows = tuple(averages_of_variances(question, mechanism.noise, keys, answer.numbers))
     else:

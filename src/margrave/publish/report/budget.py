@@ -10,6 +10,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.words import number
 from margrave.budget.units import amount
 from margrave.errors import RefusedError
+from margrave.messages.catalogue import say, spoken
 from margrave.planning.plan import Plan
 from margrave.publish.report import svg
 from margrave.publish.report.html import details, paragraph, section, table
@@ -57,22 +58,32 @@ def budget_section(plan: Plan) -> str:
     if len(points) < 2 or chosen[1] <= 0:
         return ""
     unit = plan.guarantee.symbol
-    said = (
-        f"A larger {unit} means less noise and less privacy. The curve shows what the same measurements would give for "
-        "other budgets; it follows from the plan alone and needs no data."
+    said = say(
+        "A larger %(unit)s means less noise and less privacy. The curve shows what the same measurements would give "
+        "for other budgets; it follows from the plan alone and needs no data.",
+        unit=unit,
     )
-    description = (
-        f"Error falls as the budget rises, from {number(points[0][1])} at {unit} = {points[0][0]:.3g} to "
-        f"{number(points[-1][1])} at {unit} = {points[-1][0]:.3g}. This release has {number(chosen[1])} at "
-        f"{unit} = {chosen[0]:.3g}."
+    first, last, here = (
+        say("%(error)s at %(budget)s", error=number(rmse), budget=f"{unit} = {_figure(one, 3)}")
+        for one, rmse in (points[0], points[-1], chosen)
     )
-    axes = (f"budget {unit}", "error per cell (RMSE)")
-    plot = svg.curve("budget-plot", "Error against budget", description, points, chosen, axes)
-    rows = [(f"{budget:.4g}", number(rmse)) for budget, rmse in points]
+    description = say(
+        "Error falls as the budget rises, from %(first)s to %(last)s. This release has %(here)s.",
+        first=first,
+        last=last,
+        here=here,
+    )
+    budget, heading = say("budget %(unit)s", unit=unit), say("Error against budget")
+    plot = svg.curve("budget-plot", heading, description, points, chosen, (budget, say("error per cell (RMSE)")))
+    rows = [(_figure(one, 4), number(rmse)) for one, rmse in points]
     return section(
         "budget",
-        "Error against budget",
+        heading,
         paragraph(said),
-        f"<figure>{plot}<figcaption>Both axes are logarithmic. The dot is this release.</figcaption></figure>",
-        details("The numbers as a table", table((f"budget {unit}", "root mean squared error per cell"), rows)),
+        f"<figure>{plot}<figcaption>{say('Both axes are logarithmic. The dot is this release.')}</figcaption></figure>",
+        details(say("The numbers as a table"), table((budget, say("root mean squared error per cell")), rows)),
     )
+
+
+def _figure(value: float, digits: int) -> str:
+    return spoken().localised(f"{value:.{digits}g}")

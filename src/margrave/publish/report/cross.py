@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import isnan
 
 import numpy as np
 
 from margrave.errors import UsageError
+from margrave.messages.catalogue import say
 from margrave.publish.report.html import broken, scrolling
 from margrave.publish.report.svg import Scale, bar
 from margrave.publish.report.values import Intervals, Titled, percentage, span, written
 
 Write = Callable[[float, float], str]
 """A number as text, by its value and the half-width of its interval."""
-ALL = "All"
-_STRONGEST = 0.34
+NOBODY = "–"
+"""In place of a share of nobody."""
+SHADE = 0.34
 """The strongest shade of a cell: letters stay readable on it, in the light and in the dark."""
 
 
@@ -52,19 +55,21 @@ class Cross:
 def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written, shade: float | None = None) -> str:
     """A number over its interval, as the cell of a table."""
     value, low, high = (float(one[at]) for one in (numbers.value, numbers.low, numbers.high))
+    if isnan(value):
+        return f"<td>{NOBODY}</td>"
     width = max(value - low, high - value)
     kind = ' class="unsure"' if low <= 0 < high else ""
     style = f' style="--s:{shade:.3f}"' if shade else ""
-    under = "exact" if low == high else span(low, high, width, write)
+    under = say("exact") if low == high else span(low, high, width, write)
     return f"<td{kind}{style}><b>{escape(write(value, width))}</b> <small>{escape(under)}</small></td>"
 
 
-def cross_table(cross: Cross, caption: str, write: Write = written) -> str:
-    """A cross table, the darker the larger, with totals where they are known."""
+def cross_table(cross: Cross, caption: str, write: Write = written, strongest: float = SHADE) -> str:
+    """A cross table, the darker the larger, with totals where they are known; ``strongest`` shade of a cell."""
     most = float(np.max(cross.cells.value, initial=0.0)) or 1.0
     more = ["all"] if cross.rows is not None else []
     names = [f'<th scope="col">{broken(label)}</th>' for label in cross.across.labels]
-    names += [f'<th scope="col" class="all">{ALL}</th>' for _ in more]
+    names += [f'<th scope="col" class="all">{escape(say("All"))}</th>' for _ in more]
     head = (
         f'<tr><th rowspan="2" scope="col" class="text">{broken(cross.down.name)}</th>'
         f'<th colspan="{len(names)}" scope="colgroup" class="over">{broken(cross.across.name)}</th></tr>'
@@ -73,7 +78,7 @@ def cross_table(cross: Cross, caption: str, write: Write = written) -> str:
     body = []
     for down, label in enumerate(cross.down.labels):
         cells = [
-            number_cell(cross.cells, (down, across), write, _STRONGEST * float(max(value, 0.0)) / most)
+            number_cell(cross.cells, (down, across), write, strongest * float(max(value, 0.0)) / most)
             for across, value in enumerate(cross.cells.value[down])
         ]
         if cross.rows is not None:
@@ -90,19 +95,34 @@ def _foot(cross: Cross, write: Write) -> str:
     cells = [number_cell(cross.columns, (across,), write) for across in range(len(cross.across))]
     if cross.rows is not None:
         cells.append("<td></td>" if cross.total is None else number_cell(cross.total, (), write))
-    return f'<tfoot><tr><th scope="row">{ALL}</th>{"".join(cells)}</tr></tfoot>'
+    return f'<tfoot><tr><th scope="row">{escape(say("All"))}</th>{"".join(cells)}</tr></tfoot>'
 
 
-def bar_table(axis: Titled, cells: Intervals, caption: str, *, shares: Intervals | None = None) -> str:
-    """A row for each value: its count with a bar and its interval, and its share where that is known."""
+def bar_table(
+    axis: Titled,
+    cells: Intervals,
+    caption: str,
+    *,
+    shares: Intervals | None = None,
+    named: str = "",
+    write: Write = written,
+) -> str:
+    """A row for each value: its number with a bar and its interval, and its share where that is known."""
     scale = Scale.of(cells)
-    head = [f'<th scope="col" class="text">{broken(axis.name)}</th>', '<th scope="col" class="bars">How many</th>']
-    head += ['<th scope="col">Count</th>', *(['<th scope="col">Share</th>'] if shares is not None else [])]
+    head = [
+        f'<th scope="col" class="text">{broken(axis.name)}</th>',
+        f'<th scope="col" class="bars">{escape(say("How many"))}</th>',
+    ]
+    head += [
+        f'<th scope="col">{escape(named or say("Count"))}</th>',
+        *([f'<th scope="col">{escape(say("Share"))}</th>'] if shares is not None else []),
+    ]
     body = []
     for at, label in enumerate(axis.labels):
         drawn = bar(scale, cells, at)
         share = number_cell(shares, (at,), percentage) if shares is not None else ""
-        row = f'<th scope="row">{broken(label)}</th><td class="bars">{drawn}</td>{number_cell(cells, (at,))}{share}'
+        cell = number_cell(cells, (at,), write)
+        row = f'<th scope="row">{broken(label)}</th><td class="bars">{drawn}</td>{cell}{share}'
         body.append(f"<tr>{row}</tr>")
     inner = f"<caption>{escape(caption)}</caption><thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody>"
     return scrolling(f'<table class="bar-table">{inner}</table>', caption)

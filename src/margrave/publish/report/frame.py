@@ -8,8 +8,10 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from margrave.messages.catalogue import say, spoken
 from margrave.publish.bundle.words import NOT_PRIVATE
 from margrave.publish.report.html import link, page, paragraph
+from margrave.publish.report.values import written
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class FirstScreen:
     data: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def html(self) -> str:
-        kind = self.kind if self.private else "An experiment: not private"
-        dated = f" · written {self.created[:10]}" if self.created else ""
+        kind = self.kind if self.private else say("An experiment: not private")
+        dated = say(" · written %(day)s", day=spoken().day(self.created)) if self.created else ""
         remarks = "".join(paragraph(text, "remark") for text in self.remarks)
         return (
             f'<header><p class="kicker">{escape(kind + dated)}</p><h1>{escape(self.title)}</h1>'
@@ -44,12 +46,13 @@ class FirstScreen:
 
 def framed(head: FirstScreen, parts: Sequence[str], made_by: str) -> str:
     """A whole page: the head, its parts, and who made it."""
-    alarm = "" if head.private else f'<p class="alarm" role="alert">{escape(NOT_PRIVATE)}</p>'
+    alarm = "" if head.private else f'<p class="alarm" role="alert">{escape(say(NOT_PRIVATE))}</p>'
     version = escape(made_by.removeprefix("margrave "))
-    footer = (
-        f"<footer>Made with Margrave {version}. This page is complete: it loads nothing, and sends nothing.</footer>"
+    made = say(
+        "Made with Margrave %(version)s. This page is complete: it loads nothing, and sends nothing.", version=version
     )
-    skip = '<a class="skip" href="#main">To the content</a>'
+    footer = f"<footer>{made}</footer>"
+    skip = f'<a class="skip" href="#main">{escape(say("To the content"))}</a>'
     main = "\n".join(part for part in (alarm, head.figures_html(), *parts) if part)
     style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
     body = f'{skip}\n{head.html()}\n<main id="main">\n{main}\n</main>\n{footer}'
@@ -64,7 +67,8 @@ def contents(entries: Sequence[tuple[str, str, str]], *, most: int = 12, after: 
     )
     listed = f"<ol>{items}</ol>" if items else ""
     if len(entries) > most:
-        listed = f"<details><summary>All {len(entries):,} tables</summary>{listed}</details>"
+        every = escape(say("All %(count)s tables", count=written(len(entries))))
+        listed = f"<details><summary>{every}</summary>{listed}</details>"
     further = "".join(f"<li>{link(target, title)}</li>" for target, title in after)
-    more = f'<ul class="sections">{further}</ul>' if further else ""
-    return f'<nav id="contents" aria-label="Contents"><h2>Contents</h2>{listed}{more}</nav>'
+    more, named = f'<ul class="sections">{further}</ul>' if further else "", escape(say("Contents"))
+    return f'<nav id="contents" aria-label="{named}"><h2>{named}</h2>{listed}{more}</nav>'

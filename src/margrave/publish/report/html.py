@@ -8,6 +8,8 @@ from html import escape
 from textwrap import wrap
 from typing import Any
 
+from margrave.messages.catalogue import spoken
+
 _LONG, _PIECE, _WBR = 18, 12, "<wbr>"
 """A word of more letters than this may be broken after every so many."""
 
@@ -75,7 +77,7 @@ def page(title: str, style: str, body: str, *, images: bool = False, data: Mappi
     block = "" if data is None else data_block(data)
     policy = "default-src 'none'; style-src 'unsafe-inline'" + ("; img-src data:" if images else "")
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{spoken().language}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'

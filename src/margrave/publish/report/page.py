@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of, number
+from margrave.messages.catalogue import later, say
 from margrave.planning.plan import Plan
 from margrave.planning.promise.exposure import exposure
 from margrave.planning.promise.guarantee import approximate
@@ -107,7 +109,7 @@ class Pages:
             table_article(self.tables[at], at + 1, self.files[at], folded=many and at - first >= _FIRST_OPEN)
             for at in range(first, min(last, len(self.tables)))
         ]
-        return section("tables", "The tables", *inner)
+        return section("tables", say("The tables"), *inner)
 
 
 def report_html(release: Released, created: str | None = None, made_by: str | None = None) -> str:
@@ -151,34 +153,36 @@ def _first_page(report: Pages, last: int, elsewhere: dict[int, str]) -> str:
         "words": words_section(),
     }
     listed = [
-        (elsewhere.get(at, f"#table-{at + 1}"), one.title, "mostly noise" if one.quality.warnings() else "")
+        (elsewhere.get(at, f"#table-{at + 1}"), one.title, say("mostly noise") if one.quality.warnings() else "")
         for at, one in enumerate(tables)
     ]
-    after = [(f"#{key}", title) for key, title in _SECTIONS.items() if parts[key]]
+    after = [(f"#{key}", say(title)) for key, title in _SECTIONS.items() if parts[key]]
     index = contents(listed, most=OPEN_TABLES, after=after)
     return framed(_head(report), [index, *parts.values()], report.made_by)
 
 
 _SECTIONS = {
-    "interval": "How to read an interval",
-    "meaning": "What this means for a person in the data",
-    "statisticians": "For statisticians",
-    "budget": "Error against budget",
-    "risk": "What an attacker can reach at most",
-    "facts": "What is public already",
-    "measured": "What was measured",
-    "reuse": "How to cite and reuse",
-    "words": "Words",
+    "interval": later("How to read an interval"),
+    "meaning": later("What this means for a person in the data"),
+    "statisticians": later("For statisticians"),
+    "budget": later("Error against budget"),
+    "risk": later("What an attacker can reach at most"),
+    "facts": later("What is public already"),
+    "measured": later("What was measured"),
+    "reuse": later("How to cite and reuse"),
+    "words": later("Words"),
 }
 
 
 def _further_page(report: Pages, start: int) -> str:
     tables = report.tables[start : start + PAGE_TABLES]
     listed = [(f"#table-{start + at + 1}", one.title, "") for at, one in enumerate(tables)]
-    title = f"{report.title}: tables {start + 1} to {start + len(tables)}"
-    lead = f"Tables {start + 1} to {start + len(tables)} of {len(report.tables)}."
-    head = FirstScreen("Tables under differential privacy", title, report.created, lead, report.release.private)
-    back = '<p><a href="../report.html">To the first page</a>, which says how good these counts are.</p>'
+    places = {"first": start + 1, "last": start + len(tables)}
+    title = say("%(title)s: tables %(first)s to %(last)s", title=report.title, **places)
+    lead = say("Tables %(first)s to %(last)s of %(all)s.", **places, all=len(report.tables))
+    head = FirstScreen(say("Tables under differential privacy"), title, report.created, lead, report.release.private)
+    first = f'<a href="../report.html">{escape(say("To the first page"))}</a>'
+    back = f"<p>{say('%(first)s, which says how good these counts are.', first=first)}</p>"
     parts = [back, contents(listed, most=OPEN_TABLES), report.articles(start, start + PAGE_TABLES)]
     return framed(head, parts, report.made_by)
 
@@ -188,16 +192,17 @@ def _head(report: Pages) -> FirstScreen:
     warned = sum(bool(one.quality.warnings()) for one in report.tables)
     remarks = quality.remarks()
     if warned and len(report.tables) > 1:
-        remarks.append(f"{warned} of {len(report.tables)} tables are mostly noise: they are marked in the contents.")
+        counts = {"some": warned, "all": len(report.tables)}
+        remarks.append(say("%(some)s of %(all)s tables are mostly noise: they are marked in the contents.", **counts))
     remarks.append(_why(quality))
     figures = [
-        ("privacy loss, at most", approximate(plan.guarantee)),
-        ("estimated number of records", count_words(Shown(report.release, ()), 0)),
-        ("tables (cells)", f"{len(plan.spec.margins):,} ({_cells(report):,})"),
-        ("a typical interval reaches", f"±{written(quality.width, quality.width)}"),
+        (say("privacy loss, at most"), approximate(plan.guarantee)),
+        (say("estimated number of records"), count_words(Shown(report.release, ()), 0)),
+        (say("tables (cells)"), f"{written(len(plan.spec.margins))} ({written(_cells(report))})"),
+        (say("a typical interval reaches"), f"±{written(quality.width, quality.width)}"),
     ]
     lead = quality.sentence(report.release.level)
-    kind = "Tables under differential privacy"
+    kind = say("Tables under differential privacy")
     told = about(report.release, report.created)
     data = schema_org(told, [axis.title or axis.name for axis in plan.spec.codebook.entries], _csv_files(report))
     return FirstScreen(kind, report.title, report.created, lead, report.release.private, figures, remarks, data)
@@ -209,10 +214,11 @@ def _csv_files(report: Pages) -> list[str]:
 
 def _why(quality: Quality) -> str:
     """Why counts are not exact."""
-    which = "Every count but the exact ones" if quality.exact else "Every count"
-    return (
-        f"{which} was changed on purpose, at random, to limit what anybody can find out from it about any one person. "
-        "By how much is known, and shown."
+    which = say("Every count but the exact ones") if quality.exact else say("Every count")
+    return say(
+        "%(which)s was changed on purpose, at random, to limit what anybody can find out from it about any one person. "
+        "By how much is known, and shown.",
+        which=which,
     )
 
 
@@ -232,6 +238,9 @@ def _not_drawn(report: Pages) -> str:
         (name_of(margin), str(forecast[margin].cells), number(forecast[margin].std_error), file)
         for margin, file in zip(margins, report.files[first:], strict=False)
     ]
-    said = f"The first {len(rows)} of the further tables" if left > len(rows) else "List of further tables"
-    listed = details(said, table(("table", "cells", "std. error", "file"), rows))
-    return paragraph(f"{left:,} more tables are in the files of the release.") + listed
+    said = say("List of further tables")
+    if left > len(rows):
+        said = say("The first %(count)s of the further tables", count=len(rows))
+    headers = (say("table"), say("cells"), say("std. error"), say("file"))
+    more = say("%(count)s more tables are in the files of the release.", count=written(left))
+    return paragraph(more) + details(said, table(headers, rows))

@@ -12,6 +12,7 @@ from margrave.algebra.words import margin_name
 from margrave.facts.bounds import CellBounds
 from margrave.facts.declared import public_facts
 from margrave.facts.facts import KnownCell
+from margrave.messages.catalogue import say
 from margrave.planning.effect import bounds_of, fact_words, revealed
 from margrave.publish.report.html import details, paragraph, section, table
 
@@ -48,14 +49,14 @@ def facts_section(release: Released) -> str:
     plan = release.plan
     if not plan.spec.public:
         return ""
-    said = (
+    said = say(
         "Some counts here are exact, because they are public: no noise was added to them, and nothing protects them. "
         "All tables, and the records, agree with them."
     )
-    warnings = [f"Warning: {text}." for text in revealed(plan.spec, fact_values(release))]
+    warnings = [say("Warning: %(what)s.", what=text) for text in revealed(plan.spec, fact_values(release))]
     return section(
         "facts",
-        "What is public already",
+        say("What is public already"),
         paragraph(said),
         *map(paragraph, fact_words(plan)),
         *(paragraph(text, "note") for text in warnings),
@@ -73,7 +74,8 @@ def _bounds(release: Released) -> str:
         codes = np.unravel_index(place, domain.shape(bounds.margin)) if bounds.margin else ()
         values = [domain[name].values[int(code)] for name, code in zip(bounds.margin, codes, strict=True)]
         rows.append((*values, str(low), str(high)))
-    title = f"What the public facts alone say about {margin_name(bounds.margin)}"
-    more = paragraph(f"The first {_MOST_ROWS} of {len(rows)} cells.", "note") if len(rows) > _MOST_ROWS else ""
-    shown = table((*bounds.margin, "at least", "at most"), rows[:_MOST_ROWS], texts=len(bounds.margin))
+    title = say("What the public facts alone say about %(table)s", table=margin_name(bounds.margin))
+    said = say("The first %(some)s of %(all)s cells.", some=_MOST_ROWS, all=len(rows))
+    more = paragraph(said, "note") if len(rows) > _MOST_ROWS else ""
+    shown = table((*bounds.margin, say("at least"), say("at most")), rows[:_MOST_ROWS], texts=len(bounds.margin))
     return details(title, shown + more)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.messages.catalogue import later, say
 from margrave.publish.report.values import Intervals, written
 
 CLOSE, FAIR = 0.05, 0.25
@@ -59,36 +60,51 @@ class Quality:
     def sentence(self, level: float) -> str:
         """How good these counts are, in one sentence."""
         if not self.noisy:
-            return "Every count here is exact: it was public already, and no noise was added."
-        typical = (
-            f"a typical one is {written(self.count)}, and the truth is within {written(self.width, self.width)} of it"
-        )
-        often = "19 times in 20" if level == 0.95 else f"with {100 * level:g} % probability"
+            return say("Every count here is exact: it was public already, and no noise was added.")
+        width = written(self.width, self.width)
         if self.count <= 0:
-            return (
+            return say(
                 "These counts are small beside their noise: more than half of them are published as 0, and a typical "
-                f"one may be off by {written(self.width, self.width)}."
+                "one may be off by %(width)s.",
+                width=width,
             )
+        often = (
+            say("19 times in 20") if level == 0.95 else say("with %(level)s %% probability", level=f"{100 * level:g}")
+        )
+        typical = say(
+            "a typical one is %(count)s, and the truth is within %(width)s of it, %(often)s",
+            count=written(self.count),
+            width=width,
+            often=often,
+        )
         if self.width <= CLOSE * self.count:
-            return f"These counts are close to the truth: {typical}, {often}."
+            return say("These counts are close to the truth: %(typical)s.", typical=typical)
         if self.width <= FAIR * self.count:
-            return f"These counts show what is large and what is small, but no fine differences: {typical}, {often}."
-        if self.width <= self.count:
-            return f"These counts are rough: {typical}, {often}. Read them for the large picture only."
-        return f"Most of these counts are too noisy to be used one by one: {typical}, {often}."
+            text = later("These counts show what is large and what is small, but no fine differences: %(typical)s.")
+        elif self.width <= self.count:
+            text = later("These counts are rough: %(typical)s. Read them for the large picture only.")
+        else:
+            text = later("Most of these counts are too noisy to be used one by one: %(typical)s.")
+        return say(text, typical=typical)
 
     def remarks(self) -> list[str]:
         """What else a reader should know at once: cells that may be empty, and cells that are exact."""
         found = []
         if self.zero:
             found.append(
-                f"In {written(self.zero)} of {written(self.cells)} cells the interval includes 0: whether anybody is "
-                "there cannot be told."
+                say(
+                    "In %(some)s of %(all)s cells the interval includes 0: whether anybody is there cannot be told.",
+                    some=written(self.zero),
+                    all=written(self.cells),
+                )
             )
         if self.exact and self.noisy:
             found.append(
-                f"{written(self.exact)} of {written(self.cells)} cells are exact, and marked so: they are public, or "
-                "cannot hold anybody."
+                say(
+                    "%(some)s of %(all)s cells are exact, and marked so: they are public, or cannot hold anybody.",
+                    some=written(self.exact),
+                    all=written(self.cells),
+                )
             )
         return found
 
@@ -97,12 +113,19 @@ class Quality:
         found = []
         if 2 * self.zero > self.noisy:
             found.append(
-                f"Most intervals of this table include 0 ({written(self.zero)} of {written(self.noisy)}): single "
-                "cells of it say little."
+                say(
+                    "Most intervals of this table include 0 (%(some)s of %(all)s): single cells of it say little.",
+                    some=written(self.zero),
+                    all=written(self.noisy),
+                )
             )
         if self.noisy and self.noise > self.counted:
             found.append(
-                "The noise outweighs the counts: added up, errors of about "
-                f"{written(self.noise)} are to be expected beside counts of {written(self.counted)}."
+                say(
+                    "The noise outweighs the counts: added up, errors of about %(noise)s are to be expected beside "
+                    "counts of %(counts)s.",
+                    noise=written(self.noise),
+                    counts=written(self.counted),
+                )
             )
         return found

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 from html import escape
 
+from margrave.messages.catalogue import later, say
 from margrave.planning.promise.exposure import Exposure, rounded_up
 from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.svg import picture
 
 _ROW = 40
-_SAID = (
+_SAID = later(
     "Left dot: how often she succeeds without this release. Right dot: how often she can succeed with it, at most, "
     "however she computes."
 )
+
+_KINDS = {
+    "membership": later("membership"),
+    "reconstruction": later("reconstruction"),
+    "linkage": later("linkage"),
+}
 
 
 def risk_section(found: Exposure) -> str:
     """The limits of a guarantee: a line for each, and what they mean in words."""
     telling = found.telling
     gained = (
-        [] if found.advantage is None else [telling.gained.format(gain=rounded_up(found.advantage).removesuffix(" %"))]
+        []
+        if found.advantage is None
+        else [say(telling.gained).format(gain=rounded_up(found.advantage).removesuffix(" %"))]
     )
-    rows = [(limit.attack, limit.words, rounded_up(limit.before), rounded_up(limit.after)) for limit in found.limits]
-    headers = ("attack", "what it means", "without", "with, at most")
+    rows = [
+        (say(_KINDS[limit.attack]), limit.words, rounded_up(limit.before), rounded_up(limit.after))
+        for limit in found.limits
+    ]
+    headers = (say("attack"), say("what it means"), say("without"), say("with, at most"))
     return section(
         "risk",
-        "What an attacker can reach at most",
-        paragraph(f"{telling.lead} {_SAID}"),
-        f"<figure>{_ranges(found)}<figcaption>From 0 to 100 %. {telling.beside}</figcaption></figure>",
+        say("What an attacker can reach at most"),
+        paragraph(f"{say(telling.lead)} {say(_SAID)}"),
+        f"<figure>{_ranges(found)}<figcaption>{say('From 0 to 100 %.')} {say(telling.beside)}</figcaption></figure>",
         paragraph(" ".join((*gained, *found.words()))),
-        details("The numbers as a table", table(headers, rows, texts=2, caption="Limits on attackers")),
+        details(say("The numbers as a table"), table(headers, rows, texts=2, caption=say("Limits on attackers"))),
     )
 
 
@@ -41,7 +53,7 @@ def _ranges(found: Exposure) -> str:
         before, after = rounded_up(limit.before), rounded_up(limit.after)
         left, right = (f"{1 + 98 * share:.2f}%" for share in (limit.before, limit.after))
         body += [
-            f'<text x="0" y="{top + 13}">{found.telling.headings[limit.attack]}</text>',
+            f'<text x="0" y="{top + 13}">{say(found.telling.headings[limit.attack])}</text>',
             f'<text class="end" x="100%" y="{top + 13}"><tspan class="muted">{escape(before)} → </tspan>'
             f'<tspan class="strong">{escape(after)}</tspan></text>',
             f'<line class="grid" x1="1%" x2="99%" y1="{middle}" y2="{middle}"/>',
@@ -50,4 +62,6 @@ def _ranges(found: Exposure) -> str:
             f'<circle class="dot" cx="{right}" cy="{middle}" r="5"/>',
         ]
     description = " ".join(limit.words for limit in found.limits)
-    return picture("risk-plot", "What attackers can reach", description, _ROW * len(found.limits) + 2, "".join(body))
+    return picture(
+        "risk-plot", say("What attackers can reach"), description, _ROW * len(found.limits) + 2, "".join(body)
+    )

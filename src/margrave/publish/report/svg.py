@@ -15,6 +15,7 @@ from math import ceil, floor, isfinite, log10
 import numpy as np
 
 from margrave.algebra.words import number
+from margrave.messages.catalogue import say, spoken
 from margrave.publish.report.values import Intervals
 
 
@@ -51,6 +52,10 @@ def bar(scale: Scale, numbers: Intervals, at: int) -> str:
         parts.append(f'<line class="whisker" x1="{ends[0]}" x2="{ends[1]}" y1="11" y2="11"/>')
         parts += [f'<line class="whisker" x1="{end}" x2="{end}" y1="7" y2="15"/>' for end in ends]
     return f'<svg aria-hidden="true" width="100%" height="22">{"".join(parts)}</svg>'
+
+
+def _tick(value: float) -> str:
+    return spoken().localised(f"{value:g}")
 
 
 def picture(identity: str, title: str, description: str, height: float, body: str) -> str:
@@ -91,9 +96,9 @@ def curve(
     for tick in _ticks(low_y, high_y):
         y = down(tick)
         body.append(f'<line class="grid" x1="{left}%" x2="{right}%" y1="{y:.1f}" y2="{y:.1f}"/>')
-        body.append(f'<text class="muted end" x="{left - 2}%" y="{y + 4:.1f}">{tick:g}</text>')
+        body.append(f'<text class="muted end" x="{left - 2}%" y="{y + 4:.1f}">{_tick(tick)}</text>')
     body += [
-        f'<text class="muted middle" x="{across(tick):.2f}%" y="{base + 18:.0f}">{tick:g}</text>'
+        f'<text class="muted middle" x="{across(tick):.2f}%" y="{base + 18:.0f}">{_tick(tick)}</text>'
         for tick in _ticks(min(xs), max(xs))
     ]
     body.append(f'<text class="muted end" x="{right}%" y="{base + 38:.0f}">{escape(axes[0])}</text>')
@@ -104,7 +109,7 @@ def curve(
     body.append(f'<line class="drop" x1="{x:.2f}%" x2="{x:.2f}%" y1="{y:.1f}" y2="{base}"/>')
     body.append(f'<circle class="dot" cx="{x:.2f}%" cy="{y:.1f}" r="5.5"/>')
     side = "end" if x > 60 else "start"
-    body.append(f'<text class="strong {side}" x="{x:.2f}%" y="{y - 12:.1f}">this release</text>')
+    body.append(f'<text class="strong {side}" x="{x:.2f}%" y="{y - 12:.1f}">{say("this release")}</text>')
     return picture(identity, title, description, height, "".join(body))
 
 
@@ -129,8 +134,8 @@ def scatter(identity: str, title: str, description: str, points: Sequence[tuple[
         return base - (base - 24) * (value - least) / (most - least)
 
     body = [
-        '<text class="muted" x="0" y="12">published</text>',
-        f'<text class="muted end" x="97%" y="{base + 20:.0f}">unbiased</text>',
+        f'<text class="muted" x="0" y="12">{say("published")}</text>',
+        f'<text class="muted end" x="97%" y="{base + 20:.0f}">{say("unbiased")}</text>',
         f'<line class="grid" x1="12%" x2="97%" y1="{down(least):.1f}" y2="{down(most):.1f}"/>',
         f'<line class="axis" x1="12%" x2="97%" y1="{down(0):.1f}" y2="{down(0):.1f}"/>',
         f'<text class="muted end" x="10%" y="{down(0) + 4:.1f}">0</text>',

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import number
+from margrave.messages.catalogue import say
 from margrave.publish.bundle.parts.shares import has_shares, shares_of, totals
 from margrave.publish.numbers import DECIMALS
 from margrave.publish.numbers import rounded as decimals
@@ -116,7 +117,7 @@ def is_known(release: Released, margin: Margin) -> bool:
 def drawn(shown: Shown) -> str:
     """The table as its number of attributes asks for."""
     if not shown.margin:
-        return paragraph(f"{count_words(shown, 0)} records.")
+        return paragraph(say("%(count)s records.", count=count_words(shown, 0)))
     if len(shown.margin) == 1:
         return _one(shown)
     return _two(shown) if len(shown.margin) == 2 else _more(shown)
@@ -144,9 +145,16 @@ def _two(shown: Shown) -> str:
             continue
         name = shown.axes[margin.index(whole[0])].name
         cross = Cross(down, across, shares).upright
-        caption = f"Shares among those with the same value of {name}, with {shown.percent} intervals."
+        caption = say(
+            "Shares among those with the same value of %(name)s, with %(percent)s intervals.",
+            name=name,
+            percent=shown.percent,
+        )
         found.append(
-            details(f"As shares within {name}", cross_table(_first_rows(cross, shown.most), caption, percentage))
+            details(
+                say("As shares within %(name)s", name=name),
+                cross_table(_first_rows(cross, shown.most), caption, percentage),
+            )
         )
     return "".join(found)
 
@@ -181,29 +189,31 @@ def _more(shown: Shown) -> str:
         panels.append((words, _first_rows(cross, shown.most)))
         left -= prod(sizes[axis] for axis in pair)
     count = prod(sizes[axis] for axis in rest)
-    said = f"The first {len(panels)} of {count} parts. " if len(panels) < count else ""
+    said = say("The first %(some)s of %(all)s parts. ", some=len(panels), all=count) if len(panels) < count else ""
     return paragraph(f"{said}{_caption(shown)}", "note") + small_multiples(panels)
 
 
 def _caption(shown: Shown, first: int | None = None) -> str:
     cells = prod(shown.shape)
-    less = f" The first {written(first)} of {written(cells)} cells." if first is not None and first < cells else ""
-    return f"Published counts, with {shown.percent} intervals.{less}"
+    less = ""
+    if first is not None and first < cells:
+        less = " " + say("The first %(some)s of %(all)s cells.", some=written(first), all=written(cells))
+    return say("Published counts, with %(percent)s intervals.", percent=shown.percent) + less
 
 
 def count_words(shown: Shown, index: int) -> str:
     """A count and its interval."""
     value, low, high = (float(shown.columns[name][index]) for name in ("count", "low", "high"))
     width = max(value - low, high - value)
-    return f"{written(value, width)} ({'exact' if low == high else span(low, high, width)})"
+    return f"{written(value, width)} ({say('exact') if low == high else span(low, high, width)})"
 
 
 def table_article(shown: Shown, index: int, file: str, *, folded: bool) -> str:
     """A table under its heading; ``folded`` away until somebody wants it, where there are many."""
     heading = f'<h3 id="name-{index}">{escape(shown.title)}</h3>'
     warned = "".join(paragraph(text, "warning") for text in shown.quality.warnings())
-    inner = f"{warned}{drawn(shown)}{_misfit(shown)}{details('For statisticians', _numbers(shown, file))}"
-    top = '<p class="back"><a href="#contents">Contents</a></p>'
+    inner = f"{warned}{drawn(shown)}{_misfit(shown)}{details(say('For statisticians'), _numbers(shown, file))}"
+    top = f'<p class="back"><a href="#contents">{escape(say("Contents"))}</a></p>'
     if not folded:
         return f'<article id="table-{index}" aria-labelledby="name-{index}">{heading}{inner}{top}</article>'
     return (
@@ -219,7 +229,10 @@ def _misfit(shown: Shown) -> str:
         return ""
     found = number(round(published.misfits[shown.margin], DECIMALS))
     return paragraph(
-        f"Misfit of the records to the noisy answers: χ² {found} for each degree of freedom; noise alone gives 1.",
+        say(
+            "Misfit of the records to the noisy answers: χ² %(found)s for each degree of freedom; noise alone gives 1.",
+            found=found,
+        ),
         "note",
     )
 
@@ -233,11 +246,16 @@ def _numbers(shown: Shown, file: str) -> str:
         for index in range(min(cells, MOST_ROWS))
     ]
     attributes = [axis.name for axis in shown.axes]
-    headers = (*attributes, "published", "std. error", f"{shown.percent} from", "to", "unbiased", "its variance")
-    more = f"The first {MOST_ROWS} of {cells} cells; all are" if cells > MOST_ROWS else "The same, with all digits, is"
-    caption = f"{shown.title}: published counts and their errors, unbiased estimates and their variances"
+    ends = say("%(percent)s from", percent=shown.percent), say("to")
+    headers = (*attributes, say("published"), say("std. error"), *ends, say("unbiased"), say("its variance"))
+    more = say("The same, with all digits, is in %(file)s.", file=file)
+    if cells > MOST_ROWS:
+        more = say("The first %(some)s of %(all)s cells; all are in %(file)s.", some=MOST_ROWS, all=cells, file=file)
+    caption = say(
+        "%(title)s: published counts and their errors, unbiased estimates and their variances", title=shown.title
+    )
     shown_table = table(headers, rows, texts=max(len(attributes), 0), caption=caption)
-    return f"{shown_table}{paragraph(f'{more} in {file}.', 'note')}{_difference(shown)}"
+    return f"{shown_table}{paragraph(more, 'note')}{_difference(shown)}"
 
 
 def _difference(shown: Shown) -> str:
@@ -257,5 +275,5 @@ def _difference(shown: Shown) -> str:
         for place in top.tolist()
         if change[place] > _SAME
     ]
-    headers = ("cell", "published", "unbiased", "apart, in std. errors")
-    return table(headers, rows, caption="Where published and unbiased counts differ most")
+    headers = (say("cell"), say("published"), say("unbiased"), say("apart, in std. errors"))
+    return table(headers, rows, caption=say("Where published and unbiased counts differ most"))

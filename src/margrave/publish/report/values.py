@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
+from margrave.messages.catalogue import say, spoken
 from margrave.spec.codebook import Codebook
 
 
@@ -36,7 +37,7 @@ def axes_of(codebook: Codebook, margin: Margin) -> tuple[Titled, ...]:
 
 def table_title(codebook: Codebook, margin: Margin) -> str:
     """What a table is called: the titles of its attributes."""
-    return " × ".join(axis.name for axis in axes_of(codebook, margin)) or "Total"
+    return " × ".join(axis.name for axis in axes_of(codebook, margin)) or say("Total")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Intervals:
 def written(value: float, width: float = 1.0) -> str:
     """A count as people write it: with thousands apart, and a decimal only where its error lets one stand."""
     text = f"{float(f'{value:.12g}'):,.{0 if width >= 1 or value == round(value) else 1}f}"
-    return signed(text)
+    return spoken().localised(signed(text))
 
 
 def signed(text: str) -> str:
@@ -92,9 +93,9 @@ def signed(text: str) -> str:
 
 def percentage(share: float, width: float = 1.0) -> str:
     """A share as people write it."""
-    return signed(f"{round(100 * share, 6):.{0 if width >= 0.01 else 1}f}%")
+    return spoken().localised(signed(f"{round(100 * share, 6):.{0 if width >= 0.01 else 1}f}%"))
 
 
 def span(low: float, high: float, width: float, write: Any = written) -> str:
     """An interval in words."""
-    return f"{write(low, width)} to {write(high, width)}"
+    return say("%(low)s to %(high)s", low=write(low, width), high=write(high, width))

@@ -44,7 +44,7 @@ from margrave.publish.verification.found import (
     differ_in_words,
     short,
 )
-from margrave.reconstruct.bars import Bars, too_small
+from margrave.reconstruct.bars import Bars, replicates, too_small
 from margrave.spec.choices import STRATEGIES
 from margrave.spec.spec import possible_mask
 
@@ -135,7 +135,7 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
         yield SLOW
         return
     again = replace(release, bars={})
-    again.prepare(lambda done, total, misfit=None: step())
+    _prepared(again, step)
     try:
         _compare_bars(release, again, manifest)
         _compare_shares(release, again)
@@ -143,6 +143,20 @@ def check_bars(bundle: Bundle, step: Step | None) -> Iterator[NotChecked]:
         if known:
             raise
         yield NotChecked.of_form("bars", manifest.software, manifest.forms, FORMS)
+
+
+def _prepared(release: Released, step: Step) -> None:
+    """Simulates, with one step for each simulation: several may be made at once, or turn out to be the same."""
+    left = replicates(release.publication) if release.publication is not None else 0
+
+    def told(done: int, total: int | None, misfit: float | None = None) -> None:
+        nonlocal left
+        while total and left > total - done:
+            left -= 1
+            step()
+
+    release.prepare(told)
+    told(1, 1)
 
 
 def _margins(release: Released) -> Iterator[tuple[Margin, Bars]]:

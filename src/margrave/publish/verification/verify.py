@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from margrave.errors import MargraveError, VerificationError
+from margrave.files.content import Content
 from margrave.progress import Progress
 from margrave.publish.bundle.account import check_version
-from margrave.publish.bundle.untrusted.reading import manifest_content, opened
+from margrave.publish.bundle.untrusted.reading import Files, archived, manifest_content, opened
 from margrave.publish.verification.found import Verified
 from margrave.publish.verification.signature import PublicKey, signer_of
 from margrave.publish.way import check_there
@@ -24,13 +25,23 @@ def verify(
     signature there must be; without one, a signature that is there must fit, whoever made it.
     """
     with opened(Path(path)) as files:
-        check_there(files)
-        content = manifest_content(files)
-        check_version(content)
-        try:
-            signer = signer_of(files, content, key)
-            return replace(way_in(files).verify(files, progress, bars), signer=signer)
-        except VerificationError:
-            raise
-        except MargraveError as error:
-            raise VerificationError(str(error)) from None
+        return _verified(files, progress, bars, key)
+
+
+def verify_stored(content: Content) -> Verified:
+    """Check a whole bundle that is held as one archive."""
+    with archived(content) as files:
+        return _verified(files, None, False, None)
+
+
+def _verified(files: Files, progress: Progress | None, bars: bool, key: PublicKey | None) -> Verified:
+    check_there(files)
+    content = manifest_content(files)
+    check_version(content)
+    try:
+        signer = signer_of(files, content, key)
+        return replace(way_in(files).verify(files, progress, bars), signer=signer)
+    except VerificationError:
+        raise
+    except MargraveError as error:
+        raise VerificationError(str(error)) from None

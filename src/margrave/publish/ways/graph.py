@@ -22,7 +22,7 @@ from margrave.publish.framed.verify import verify_framed
 from margrave.publish.graphs.framing import FRAMING
 from margrave.publish.graphs.release import GraphRelease
 from margrave.publish.verification.found import Verified
-from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable
 
 
 class GraphPack:
@@ -89,16 +89,13 @@ def table(graph: GraphRelease, asking: Asking) -> ShownTable:
     return ShownTable(asking.names, plain.mask(unknown, None), asking.names[0], plain.mask(unknown, ""))
 
 
-register(
-    BundleWay(
-        name="graph",
-        outcome=GraphRelease.of,
-        pack=GraphPack(),
-        read=GraphRelease.read,
-        report=lambda files: framed_report(FRAMING, files),
-        verify=verify,
-        contents=contents,
-        tables=tables_of,
-        table=table,
-    )
+WAY = BundleWay(
+    outcome=GraphRelease.of,
+    pack=GraphPack(),
+    read=GraphRelease.read,
+    report=lambda files: framed_report(FRAMING, files),
+    verify=verify,
+    contents=contents,
+    tables=tables_of,
+    table=table,
 )

@@ -19,7 +19,7 @@ from margrave.publish.local.framing import FRAMING
 from margrave.publish.local.release import LocalRelease
 from margrave.publish.report.values import table_title
 from margrave.publish.verification.found import Verified
-from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, register
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable
 
 _UNCHARGED = Uncharged(
     "a local collection is charged to no ledger: each report was private when it left its device, and no budget of a "
@@ -68,16 +68,13 @@ def table(out: LocalRelease, asking: Asking) -> ShownTable:
     return ShownTable(margin, frame, table_title(codebook, margin), frame.assign(**labels))
 
 
-register(
-    BundleWay(
-        name="local",
-        outcome=LocalRelease.of,
-        pack=_UNCHARGED,
-        read=LocalRelease.read,
-        report=lambda files: framed_report(FRAMING, files),
-        verify=verify,
-        contents=contents,
-        tables=tables_of,
-        table=table,
-    )
+WAY = BundleWay(
+    outcome=LocalRelease.of,
+    pack=_UNCHARGED,
+    read=LocalRelease.read,
+    report=lambda files: framed_report(FRAMING, files),
+    verify=verify,
+    contents=contents,
+    tables=tables_of,
+    table=table,
 )

@@ -1,4 +1,4 @@
-"""Every way of asking that is published. Whoever names this module has imported them all, which registers them."""
+"""Every way of asking that is published. Whoever names this module has registered them all."""
 
 from margrave.publish.way import bundle_way as bundle_way
 from margrave.publish.way import load as load

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrave.crossing import Measured
 from margrave.errors import RefusedError, UsageError
@@ -19,6 +19,7 @@ from margrave.planning.asked import Sheet
 from margrave.planning.describe import FORECAST_HEADERS, forecast_rows
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
+from margrave.progress import Progress
 from margrave.publish.bundle.bundle import bundle_files, read_bundle
 from margrave.publish.bundle.manifest import guarantee_json
 from margrave.publish.bundle.parts.drawn import drawn_bytes, pack, unpack
@@ -27,11 +28,12 @@ from margrave.publish.bundle.parts.layout import is_large
 from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.release import Release
-from margrave.publish.report.page import report_html
 from margrave.publish.report.values import table_title
-from margrave.publish.verification.tables import verify_tables
-from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, Teller, register
-from margrave.reconstruct.published import INTERRUPTED
+from margrave.publish.way import Asking, BundleWay, Contents, ShownTable, Teller
+from margrave.reconstruct.publication import INTERRUPTED
+
+if TYPE_CHECKING:
+    from margrave.publish.verification.found import Verified
 
 
 class TablesPack:
@@ -90,8 +92,17 @@ def _written(release: Release) -> tuple[Content, str]:
 
 def report(files: Files) -> bytes:
     """The report of a bundle, made anew from its numbers."""
+    from margrave.publish.report.page import report_html
+
     bundle = read_bundle(files)
     return report_html(bundle.release, bundle.manifest.created, bundle.manifest.software).encode()
+
+
+def verify(files: Files, progress: Progress | None, bars: bool) -> Verified:
+    """Check the whole of a bundle."""
+    from margrave.publish.verification.tables import verify_tables
+
+    return verify_tables(files, progress, bars)
 
 
 def contents(release: Release) -> Contents:
@@ -124,17 +135,14 @@ def finish(release: Release, teller: Teller) -> None:
         release.prepare(update)
 
 
-register(
-    BundleWay(
-        name="release",
-        outcome=Release,
-        pack=TablesPack(),
-        read=lambda files: Release.of(read_bundle(files).release),
-        report=report,
-        verify=verify_tables,
-        contents=contents,
-        tables=lambda release: release.tables(),
-        table=table,
-        finish=finish,
-    )
+WAY = BundleWay(
+    outcome=Release,
+    pack=TablesPack(),
+    read=lambda files: Release.of(read_bundle(files).release),
+    report=report,
+    verify=verify,
+    contents=contents,
+    tables=lambda release: release.tables(),
+    table=table,
+    finish=finish,
 )

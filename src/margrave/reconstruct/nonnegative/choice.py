@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.errors import UsageError, suggest
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.methods import METHODS, TRIMMED, Chosen, choose, grounds_of
-from margrave.progress import Progress
+from margrave.progress import Progress, counted
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative import linear_program, simple  # noqa: F401 they register themselves
 from margrave.reconstruct.nonnegative import log_linear as posterior
@@ -74,6 +75,34 @@ def solved(
     return found or SOLVERS[choice.rivals[0]](estimates, wanted, allowed, progress)
 
 
+def solved_together(
+    every: Sequence[Estimates],
+    choice: Chosen,
+    *,
+    wanted: Sequence[Margin] = (),
+    possible: Possible | None = None,
+    like: str = "",
+    progress: Progress | None = None,
+) -> list[NonNegative]:
+    """The same for several estimates of the same residuals, such as those of simulated error bars: in less time.
+
+    ``like``: the method that was found best for estimates like these. Maximum entropy takes most of the time, and is
+    taken only where it is clearly better: where it was not, it is not tried again.
+    """
+    allowed = _check(every[0], possible)
+    if choice.method == "sparse" and like not in ("", "entropy"):
+        choice = Chosen(choice.method, tuple(name for name in choice.rivals if name != "entropy"))
+    if choice.method == "log-linear" and choice.rivals:
+        other = SOLVERS[choice.rivals[0]]
+        found = _posteriors(every, allowed, progress)
+        return [table or other(one, wanted, allowed, None) for one, table in zip(every, found, strict=True)]
+    step, tables = counted(progress, len(every)), []
+    for one in every:
+        tables.append(solved(one, choice, wanted=wanted, possible=possible))
+        step()
+    return tables
+
+
 def _check(estimates: Estimates, possible: Possible | None) -> Possible | None:
     """The possible cells, None where all are."""
     if estimates.domain.cells() > FULL_CELLS:
@@ -99,6 +128,26 @@ def _posterior(estimates: Estimates, possible: Possible | None) -> NonNegative |
         table, accepted = posterior.log_linear(estimates, possible)
     except np.linalg.LinAlgError:
         return None
+    return _trusted(estimates, table, accepted)
+
+
+def _posteriors(
+    every: Sequence[Estimates], possible: Possible | None, progress: Progress | None
+) -> list[NonNegative | None]:
+    """The same for several estimates at once or, where that stops at one of them, one by one."""
+
+    def told(part: float) -> None:
+        if progress is not None:
+            progress(int(part * len(every)), len(every))
+
+    try:
+        tables, accepted = posterior.log_linears(every, possible, told)
+    except np.linalg.LinAlgError:
+        return [_posterior(one, possible) for one in every]
+    return [_trusted(*one) for one in zip(every, tables, accepted, strict=True)]
+
+
+def _trusted(estimates: Estimates, table: Floats, accepted: float) -> NonNegative | None:
     if accepted < _ACCEPTED or not np.isfinite(table).all():
         return None
     found = NonNegative.of(estimates, table, "log-linear", f"posterior mean; {accepted:.0%} of the moves accepted")

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import block_array, csr_array, eye_array
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
@@ -35,6 +33,9 @@ class LinearProgram:
 
 def linear_program(estimates: Estimates, possible: Possible | None = None) -> LinearProgram:
     """Solve by the dual simplex method. Variables: the cells w, the errors e of the coordinates, the bound b."""
+    from scipy.optimize import linprog
+    from scipy.sparse import block_array, csr_array, eye_array
+
     cells = estimates.domain.cells()
     if cells > PROGRAM_CELLS:
         raise RefusedError(

@@ -6,19 +6,19 @@ itself (inverse gamma, shape ½, scale 0.1). Given the noisy residuals, the mean
 Hamiltonian Monte Carlo, preconditioned by the curvature at the mode. Weak effects shrink towards independence as far
 as the data says, and no cell can be negative.
 
-The random numbers come from a fixed seed: the same estimates give the same table.
+The random numbers come from a fixed seed: the same estimates give the same table. So the chains of several estimates of
+the same residuals, such as those of simulated error bars, need the same random numbers at the same time, and are run
+side by side: arrays here have a row for each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log, prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.special import ndtr
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
@@ -43,7 +43,8 @@ def parameters(estimates: Estimates) -> int:
 class _Model:
     """Rows of the orthonormal basis for each measured residual, what was measured there, and the effects' scale.
 
-    ``width``: |T| of each row; ``room``: ∏_{j∉T} k_j, the variance of a row's coefficient for s² = 1.
+    ``width``: |T| of each row; ``room``: ∏_{j∉T} k_j, the variance of a row's coefficient for s² = 1. What was measured
+    (``centre``), how well (``weights``) and the ``base`` have a row for each of the chains.
     """
 
     rows: Floats
@@ -51,37 +52,51 @@ class _Model:
     weights: Floats
     width: NDArray[np.int64]
     room: Floats
-    base: float
+    base: Floats
     allowed: Floats
 
     def table(self, effects: Floats) -> Floats:
-        """The cells of the table with the given effects."""
+        """The cells of the tables with the given effects."""
         return np.asarray(np.exp(np.minimum(self.base + effects @ self.rows, _HIGHEST)) * self.allowed)
 
-    def energy(self, effects: Floats, prior: Floats) -> tuple[float, Floats, Floats]:
+    def energy(self, effects: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
         """Minus the log posterior, its gradient, and the table."""
         table = self.table(effects)
-        off = self.rows @ table - self.centre
+        off = table @ self.rows.T - self.centre
         pull = self.weights * off
-        value = 0.5 * float(pull @ off) + 0.5 * float(prior @ effects**2)
-        return value, self.rows @ (table * (pull @ self.rows)) + prior * effects, table
+        value = 0.5 * _products(pull, off) + 0.5 * _products(prior, effects**2)
+        return value, (table * (pull @ self.rows)) @ self.rows.T + prior * effects, table
 
     def curvature(self, table: Floats, prior: Floats) -> Floats:
-        """The Gauss–Newton matrix of the energy."""
-        turned = (self.rows * table) @ self.rows.T
-        return np.asarray((turned * self.weights) @ turned + np.diag(prior))
+        """The Gauss–Newton matrices of the energy."""
+        turned = (self.rows * table[:, None, :]) @ self.rows.T
+        matrix = np.asarray((turned * self.weights[:, None, :]) @ turned)
+        place = np.arange(len(self.rows))
+        matrix[:, place, place] += prior
+        return matrix
 
 
 def log_linear(estimates: Estimates, possible: Possible | None = None) -> tuple[Floats, float]:
     """The posterior mean of the table, scaled to the total where that is exact, and the share of accepted moves."""
-    model = _model(estimates, possible)
+    tables, accepted = log_linears([estimates], possible)
+    return tables[0], accepted[0]
+
+
+def log_linears(
+    every: Sequence[Estimates], possible: Possible | None = None, told: Callable[[float], None] | None = None
+) -> tuple[list[Floats], list[float]]:
+    """The same for several estimates of the same residuals; ``told`` is told which part of the work is done."""
+    model = _model(every, possible)
     normals = Normals("margrave log-linear posterior")
-    variances = np.ones(int(model.width.max()) + 1)
-    variances[0] = _TOTAL
+    variances = np.ones((len(every), int(model.width.max()) + 1))
+    variances[:, 0] = _TOTAL
     effects = _mode(model, variances)
-    table, accepted = _chain(model, effects, variances, normals)
-    table = table.reshape(estimates.domain.shape())
-    return (table * (estimates.total / table.sum()) if estimates.exact(()) else table), accepted
+    found, accepted = _chain(model, effects, variances, normals, told)
+    tables = []
+    for one, table in zip(every, found, strict=True):
+        scale = one.total / table.sum() if one.exact(()) else 1.0
+        tables.append((table * scale).reshape(one.domain.shape()))
+    return tables, accepted.tolist()
 
 
 @solver("log-linear")
@@ -92,23 +107,27 @@ def _solve(
     return NonNegative.of(estimates, table, "log-linear", f"posterior mean; {accepted:.0%} of the moves accepted")
 
 
-def _model(estimates: Estimates, possible: Possible | None) -> _Model:
-    domain, spectrum = estimates.domain, Spectrum.of(estimates)
-    margins = sorted(estimates.values, key=len)
-    blocks = [_rows(estimates, margin) for margin in margins]
+def _model(every: Sequence[Estimates], possible: Possible | None) -> _Model:
+    domain, margins = every[0].domain, sorted(every[0].values, key=len)
+    blocks = [_rows(every[0], margin) for margin in margins]
     sizes = [len(block) for block in blocks]
     place = [tuple(slice(1, None) if n in margin else slice(0, 1) for n in domain.names) for margin in margins]
-    weights = np.concatenate([spectrum.weights[where].ravel() for where in place])
-    # A total that is exact is scaled to afterwards; here it is measured very well.
-    weights = np.where(np.isinf(weights), domain.cells() / (1e-3 * max(estimates.total, 1.0)) ** 2, weights)
     allowed = np.ones(domain.cells()) if possible is None else possible.ravel().astype(float)
+    centres, weights, bases = [], [], []
+    for one in every:
+        spectrum = Spectrum.of(one)
+        found = np.concatenate([spectrum.weights[where].ravel() for where in place])
+        # A total that is exact is scaled to afterwards; here it is measured very well.
+        weights.append(np.where(np.isinf(found), domain.cells() / (1e-3 * max(one.total, 1.0)) ** 2, found))
+        centres.append(np.concatenate([spectrum.centre[where].ravel() for where in place]))
+        bases.append([log(max(one.total, 1.0) / max(allowed.sum(), 1.0))])
     return _Model(
         rows=np.concatenate(blocks),
-        centre=np.concatenate([spectrum.centre[where].ravel() for where in place]),
-        weights=weights,
+        centre=np.array(centres),
+        weights=np.array(weights),
         width=np.repeat([len(margin) for margin in margins], sizes),
         room=np.repeat([domain.cells() / domain.cells(margin) for margin in margins], sizes).astype(float),
-        base=log(max(estimates.total, 1.0) / max(allowed.sum(), 1.0)),
+        base=np.array(bases),
         allowed=allowed,
     )
 
@@ -124,22 +143,23 @@ def _rows(estimates: Estimates, margin: Margin) -> Floats:
 
 def _mode(model: _Model, variances: Floats) -> Floats:
     """The effects of highest posterior density, by damped Gauss–Newton steps; ``variances`` are updated on the way."""
-    effects, damping = np.zeros(len(model.rows)), 0.1
+    effects, damping = np.zeros(model.centre.shape), np.full(len(model.centre), 0.1)
+    place = np.arange(len(model.rows))
     prior = _prior(model, variances)
     value, slope, table = model.energy(effects, prior)
     for step in range(1, 31):
         matrix = model.curvature(table, prior)
-        matrix[np.diag_indices_from(matrix)] *= 1 + damping
-        tried = effects - np.linalg.solve(matrix, slope)
+        matrix[:, place, place] *= 1 + damping[:, None]
+        tried = effects - np.linalg.solve(matrix, slope[..., None])[..., 0]
         new = model.energy(tried, prior)
-        if new[0] < value:
-            effects, (value, slope, table), damping = tried, new, damping / 4
-        else:
-            damping *= 5
+        lower = new[0] < value
+        value, effects = np.where(lower, new[0], value), np.where(lower[:, None], tried, effects)
+        slope, table = np.where(lower[:, None], new[1], slope), np.where(lower[:, None], new[2], table)
+        damping = np.where(lower, damping / 4, damping * 5)
         if step in (6, 12, 18):
             for width, mine in _widths(model):
-                size = float((effects[mine] ** 2 / model.room[mine]).sum())
-                variances[width] = (_SCALE + 0.5 * size) / (_SHAPE + 0.5 * mine.sum())
+                size = _sizes(model, effects, mine)
+                variances[:, width] = (_SCALE + 0.5 * size) / (_SHAPE + 0.5 * mine.sum())
             prior = _prior(model, variances)
             value, slope, table = model.energy(effects, prior)
     return effects
@@ -147,7 +167,7 @@ def _mode(model: _Model, variances: Floats) -> Floats:
 
 def _prior(model: _Model, variances: Floats) -> Floats:
     """The prior precision of every effect."""
-    return np.asarray(1.0 / (variances[model.width] * model.room))
+    return np.asarray(1.0 / (variances[:, model.width] * model.room))
 
 
 def _widths(model: _Model) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -158,53 +178,72 @@ def _widths(model: _Model) -> Iterator[tuple[int, NDArray[np.bool_]]]:
             yield width, mine
 
 
-def _chain(model: _Model, effects: Floats, variances: Floats, normals: Normals) -> tuple[Floats, float]:
-    """The mean of the table over the chain, and the share of moves accepted after the warm-up."""
+def _products(one: Floats, other: Floats) -> Floats:
+    """The scalar product of each pair of rows."""
+    return np.asarray((one[:, None, :] @ other[:, :, None])[:, 0, 0])
+
+
+def _sizes(model: _Model, effects: Floats, mine: NDArray[np.bool_]) -> Floats:
+    """The sum of the squared effects of one width, in units of their room, for each chain."""
+    return np.asarray(np.ascontiguousarray(effects[:, mine] ** 2 / model.room[mine]).sum(axis=1))
+
+
+def _chain(
+    model: _Model, effects: Floats, variances: Floats, normals: Normals, told: Callable[[float], None] | None
+) -> tuple[Floats, Floats]:
+    """The mean of the tables over their chains, and the share of moves accepted after the warm-up."""
     prior = _prior(model, variances)
     typical = model.table(effects)
-    total, accepted, step = np.zeros_like(typical), 0.0, 0.3
+    total, accepted, step = np.zeros_like(typical), np.zeros(len(typical)), np.full(len(typical), 0.3)
     spread = _spread(model, typical, prior)
+    widths = list(_widths(model))
     for turn in range(_WARM + _KEPT):
         if turn < _SETTLED and turn % _REFRESH == _REFRESH - 1:
             spread = _spread(model, typical, prior)
         effects, table, chance = _move(model, effects, prior, spread, step, normals)
         if turn < _WARM:
-            step *= float(np.exp((chance - 0.8) / np.sqrt(10.0 + turn % _SETTLED)))
+            step = step * np.exp((chance - 0.8) / np.sqrt(10.0 + turn % _SETTLED))
             typical = 0.9 * typical + 0.1 * table
         else:
             total += table
             accepted += chance
-        for width, mine in _widths(model):
-            size = float((effects[mine] ** 2 / model.room[mine]).sum())
+        for width, mine in widths:
+            size = _sizes(model, effects, mine)
             chi = 0.5 * float((normals(int(mine.sum()) + 1) ** 2).sum())
-            variances[width] = (_SCALE + 0.5 * size) / chi
+            variances[:, width] = (_SCALE + 0.5 * size) / chi
         prior = _prior(model, variances)
+        if told is not None:
+            told((turn + 1) / (_WARM + _KEPT))
     return total / _KEPT, accepted / _KEPT
 
 
 def _spread(model: _Model, table: Floats, prior: Floats) -> Floats:
-    """A matrix with ``spread·spreadᵀ`` about the posterior covariance of the effects."""
-    factor = cholesky(model.curvature(table, prior), lower=True)
-    return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False).T)
+    """Matrices with ``spread·spreadᵀ`` about the posterior covariance of the effects."""
+    from scipy.linalg import cholesky, solve_triangular
+
+    factors = [cholesky(matrix, lower=True) for matrix in model.curvature(table, prior)]
+    one = np.eye(len(model.rows))
+    return np.array([solve_triangular(factor, one, lower=True, check_finite=False).T for factor in factors])
 
 
 def _move(
-    model: _Model, effects: Floats, prior: Floats, spread: Floats, step: float, normals: Normals
-) -> tuple[Floats, Floats, float]:
-    """One Hamiltonian move in units of ``spread``: the new effects and table, and the chance to accept."""
-    draw = normals(len(effects) + 2)
+    model: _Model, effects: Floats, prior: Floats, spread: Floats, step: Floats, normals: Normals
+) -> tuple[Floats, Floats, Floats]:
+    """One Hamiltonian move in units of ``spread``: the new effects and tables, and the chances to accept."""
+    from scipy.special import ndtr
+
+    draw = normals(effects.shape[1] + 2)
     still = draw[2:]
     value, slope, table = model.energy(effects, prior)
-    step *= 1 + 0.1 * float(np.tanh(draw[0]))
-    moving = still - 0.5 * step * (slope @ spread)
+    step = (step * (1 + 0.1 * float(np.tanh(draw[0]))))[:, None]
+    moving = still - 0.5 * step * (slope[:, None, :] @ spread)[:, 0]
     new, tried, ahead = effects, value, table
     for leap in range(_LEAPS):
-        new = new + step * (spread @ moving)
+        new = new + step * (spread @ moving[..., None])[..., 0]
         tried, slope, ahead = model.energy(new, prior)
         share = 1.0 if leap < _LEAPS - 1 else 0.5
-        moving = moving - share * step * (slope @ spread)
-    rise = tried + 0.5 * float(moving @ moving) - value - 0.5 * float(still @ still)
-    chance = float(np.exp(-max(rise, 0.0))) if np.isfinite(rise) else 0.0
-    if float(ndtr(draw[1])) < chance:
-        return new, ahead, chance
-    return effects, table, chance
+        moving = moving - share * step * (slope[:, None, :] @ spread)[:, 0]
+    rise = tried + 0.5 * _products(moving, moving) - value - 0.5 * float(still @ still)
+    chance = np.where(np.isfinite(rise), np.exp(-np.maximum(rise, 0.0)), 0.0)
+    taken = float(ndtr(draw[1])) < chance
+    return np.where(taken[:, None], new, effects), np.where(taken[:, None], ahead, table), chance

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
@@ -123,6 +122,8 @@ def _shares(logs: Floats, chances: Floats) -> Floats:
 
 def _components(seen: Floats, noise: float, scales: Floats) -> tuple[Floats, Floats, Floats]:
     """For the empty cell and each exponential: log-likelihood, and the cell's two moments given what was seen."""
+    from scipy.special import log_ndtr
+
     deviation = np.sqrt(noise)
     shape = (len(scales) + 1, len(seen))
     logs, means, squares = np.empty(shape), np.zeros(shape), np.zeros(shape)
@@ -137,6 +138,8 @@ def _components(seen: Floats, noise: float, scales: Floats) -> tuple[Floats, Flo
 
 def _positive_part(centre: Floats, deviation: float) -> tuple[Floats, Floats]:
     """Mean and variance of a Gaussian given that it is positive; far in the tail by its asymptotic series."""
+    from scipy.special import log_ndtr
+
     ratio = centre / deviation
     near = np.maximum(ratio, _FAR)
     hazard = np.exp(-0.5 * near**2 - log_ndtr(near)) / np.sqrt(2 * np.pi)

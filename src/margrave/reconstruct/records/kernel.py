@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Codes, Floats
+from margrave.algebra.compiled import compiled
 from margrave.reconstruct.records.kinds import Kinds
 from margrave.reconstruct.records.layout import LoopTables
 from margrave.reconstruct.records.zeros import Zeros
 
 State = NDArray[np.uint64]
 Places = NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., Any])
 
 _FACTORS = 16
-
-
-def compiled(function: F) -> F:
-    """The function, compiled when it is first called and kept for other programs, where there is a place for that."""
-    try:
-        return cast(F, njit(function, cache=True))
-    except RuntimeError:  # Neither beside this file nor among the user's files may anything be written.
-        return cast(F, njit(function))
 
 
 @compiled

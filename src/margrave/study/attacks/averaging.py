@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from io import BytesIO
-from math import sqrt
+from math import exp, sqrt, tanh
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Attribute, Domain
-from margrave.algebra.query import Query
-from margrave.budget.events import Measurement
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.facts import Facts, KnownCell
-from margrave.facts.price import worst_cost
+from margrave.facts.sensitivity import induced_sensitivity
 from margrave.files.writing import write_file
 from margrave.noise import DiscreteLaplace, Generator
 from margrave.study.attacks.result import Attack, Panel, Row, rows_panel
@@ -86,20 +84,14 @@ def averaging(epsilon: Fraction, counts: Sequence[int], runs: int, seed: int | s
     generator = Generator.seeded(seed)
     found = []
     for k in counts:
-        facts = consecutive_sums(k)
-        plain = DiscreteLaplace.at_least(1 / epsilon)
-        times = _cost(facts, plain) / epsilon
-        careful = DiscreteLaplace.at_least(times / epsilon)
-        found.append(Averaged(k, *(_attacked(facts, one, k, runs, generator) for one in (plain, careful))))
+        moved = induced_sensitivity(consecutive_sums(k)).value
+        noises = (DiscreteLaplace.at_least(scale / epsilon) for scale in (1, moved))
+        found.append(Averaged(k, *(_attacked(moved, noise, k, runs, generator) for noise in noises)))
     return tuple(found)
 
 
-def _cost(facts: Facts, noise: DiscreteLaplace) -> Fraction:
-    """What the whole table with this noise costs, relative to the facts."""
-    return worst_cost(facts, facts.domain, [Measurement(Query(facts.domain.names), noise)])
-
-
-def _attacked(facts: Facts, noise: DiscreteLaplace, k: int, runs: int, generator: Generator) -> Contender:
+def _attacked(moved: int, noise: DiscreteLaplace, k: int, runs: int, generator: Generator) -> Contender:
+    """``moved``: how far the whole table changes in one step that keeps the facts."""
     truth = 20 + np.arange(k, dtype=np.int64) * 7 % 13
     batch = max(1, _AT_ONCE // k)
     errors = np.concatenate(
@@ -110,7 +102,7 @@ def _attacked(facts: Facts, noise: DiscreteLaplace, k: int, runs: int, generator
     )
     return Contender(
         scale=noise.scale,
-        epsilon=_cost(facts, noise),
+        epsilon=moved / noise.scale,
         rmse=float(np.sqrt((errors**2).mean())),
         predicted=sqrt(noise.variance / k),
         found=float((np.rint(errors) == 0).mean()),
@@ -124,6 +116,17 @@ def guess(noisy: NDArray[np.int64], sums: NDArray[np.int64]) -> NDArray[np.float
     return np.asarray((known + sign * noisy).mean(axis=1))
 
 
+def least_error(epsilon: float) -> float:
+    """The RMSE about a whole number that no estimate from an ε-private release is below (docs/mathematics.md)."""
+    ratio = exp(-epsilon)
+    return sqrt(2 * ratio) / (1 - ratio)
+
+
+def most_found(epsilon: float) -> float:
+    """How often at most it is exactly right."""
+    return tanh(epsilon / 2)
+
+
 COUNTS = (2, 8, 32, 128)
 COLUMNS = ("exact counts", "facts forgotten", "Margrave: facts accounted for")
 
@@ -131,7 +134,8 @@ COLUMNS = ("exact counts", "facts forgotten", "Margrave: facts accounted for")
 def averaging_attack(terms: Terms) -> Attack:
     """The attack in the form of the others: the adversary's error about the first count."""
     found = averaging(terms.epsilon, COUNTS, terms.times(1000), terms.seed)
-    rows = tuple(Row(f"{one.counts} counts", 0.0, one.forgotten.rmse, one.accounted.rmse) for one in found)
+    least = least_error(float(terms.epsilon))
+    rows = tuple(Row(f"{one.counts} counts", 0.0, one.forgotten.rmse, one.accounted.rmse, least) for one in found)
     drawn = rows_panel(rows[:], "counts released", "adversary's RMSE", [float(k) for k in COUNTS], COLUMNS)
     last = found[-1]
     return Attack(
@@ -146,7 +150,8 @@ def averaging_attack(terms: Terms) -> Attack:
             f"again. Where the facts are forgotten the average is wrong by {last.forgotten.rmse:.2f}: the count "
             f"itself, in {100 * last.forgotten.found:.0f} % of cases. Its real ε is "
             f"{float(last.forgotten.epsilon):g}. Where they are accounted for it is wrong by "
-            f"{last.accounted.rmse:.0f}."
+            f"{last.accounted.rmse:.0f}; and whoever has no idea of a count errs by {least:.2f} at least, whatever is "
+            "published for ε."
         ),
         panels=(Panel("", drawn.across, drawn.up, drawn.lines[1:], log_x=True, log_y=True),),
         share=False,

@@ -17,7 +17,7 @@ from margrave.examples import path as example
 from margrave.models.model import Model
 from margrave.noise import Generator
 from margrave.planning.asked import Sheet
-from margrave.planning.promise.advantage import advantage, guessed
+from margrave.planning.promise.advantage import guessed
 from margrave.score.risk import bounds
 from margrave.spec.spec import Spec
 from margrave.study.attacks.anonymity.linkage import PATIENTS, Town, microdata, named, town
@@ -205,9 +205,8 @@ def classical(terms: Terms) -> Attack:
     on = stage(terms, generator)
     cost = PureDP(terms.epsilon)
     told = float(np.mean([guessed(cost, 2, min(float(one), 1 - 1e-9)) for one in on.town.likely.max(axis=1)]))
-    most = min(1.0, on.guessed_records + advantage(cost, 2))
     rows = [Row(name, run(on, generator), on.told_in_general, on.told_by_margrave, told) for name, run in _LINKED]
-    rows += [Row(name, run(on, generator), on.guessed_records, on.margrave_records, most) for name, run in _SOLVED]
+    rows += [Row(name, run(on, generator), on.guessed_records, on.margrave_records) for name, run in _SOLVED]
     in_general = sample(on, generator) * on.told_in_general
     rows.append(Row("sample", sample(on, generator), in_general, _alone(on, on.records)))
     rows.append(_sufficient(terms))

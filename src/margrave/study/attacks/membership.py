@@ -21,6 +21,7 @@ from margrave.study.attacks.subjects import Subject, domain_of, uniform
 from margrave.study.attacks.terms import Terms
 
 GROUP = 100
+"""Members, on average."""
 ATTRIBUTES = (50, 200, 800)
 ALARMS = 0.05
 COLUMNS = ("exact frequencies", "each at ε, summed by nobody", "Margrave: ε for all")
@@ -74,7 +75,7 @@ def membership(terms: Terms) -> Attack:
         name="membership",
         title="Membership in a case group",
         epsilon=terms.epsilon,
-        measure=f"share of {GROUP} members found, {percent(ALARMS)} of all others being accused (likelihood ratio)",
+        measure=f"share of about {GROUP} members found, {percent(ALARMS)} of others being accused (likelihood ratio)",
         columns=COLUMNS,
         rows=tuple(rows),
         paragraph=_paragraph(rows, terms.epsilon),
@@ -87,12 +88,18 @@ def membership(terms: Terms) -> Attack:
 
 
 def _once(attributes: int, terms: Terms, generator: Generator, run: int) -> list[tuple[Floats, Floats, Floats, Floats]]:
-    """For each column the scores of members and of others, by Homer's statistic and by the likelihood ratio."""
+    """For each column the scores of members and of others, by Homer's statistic and by the likelihood ratio.
+
+    Everybody is in the group with the same probability, whoever else is: so a member and another differ by one record
+    more or less, which is what ε is about. In a group of a known size they would differ by two.
+    """
     frequencies = population(attributes, generator)
-    members, others = people(frequencies, GROUP, generator), people(frequencies, _OUTSIDERS, generator)
-    exact = members.sum(axis=0) / GROUP
-    wrong = exact + laplace(1 / terms.epsilon, attributes, generator) / GROUP
-    ours = released(members, terms.epsilon, f"{terms.seed} membership {attributes} {run}") / GROUP
+    everybody = people(frequencies, GROUP + _OUTSIDERS, generator)
+    inside = uniform(generator, len(everybody)) < GROUP / len(everybody)
+    members, others = everybody[inside], everybody[~inside]
+    exact = members.mean(axis=0)
+    wrong = exact + laplace(1 / terms.epsilon, attributes, generator) / len(members)
+    ours = released(members, terms.epsilon, f"{terms.seed} membership {attributes} {run}")
     return [
         (
             homer(members, frequencies, published),
@@ -105,11 +112,13 @@ def _once(attributes: int, terms: Terms, generator: Generator, run: int) -> list
 
 
 def released(members: Integers, epsilon: Fraction, seed: str) -> Floats:
-    """The number of members with each attribute, as a release of Margrave tells it, without bias."""
+    """How frequent each attribute is among the members, as a release of Margrave tells it: counts without bias, over
+    the number of members that all tables tell together."""
     names = [f"a{at}" for at in range(members.shape[1])]
     subject = Subject(domain_of(dict.fromkeys(names, ("0", "1"))), members, "a case group")
     out = subject.released(subject.plan([(name,) for name in names], epsilon, strategy="margins"), seed)
-    return np.array([out.unbiased((name,))[1] for name in names])
+    counts = np.array([out.unbiased((name,)) for name in names])
+    return np.asarray(counts[:, 1] / max(1.0, float(counts.sum(axis=1).mean())))
 
 
 def _power(curves: list[list[float]], epsilon: Fraction) -> Panel:
@@ -123,7 +132,7 @@ def _power(curves: list[list[float]], epsilon: Fraction) -> Panel:
 def _paragraph(rows: list[Row], epsilon: Fraction) -> str:
     last = rows[-1]
     return (
-        f"Each frequency is a sum over {GROUP} people, and no cell is small. Yet with {ATTRIBUTES[-1]} of them the "
+        f"Each frequency is about some {GROUP} people, and no cell is small. Yet with {ATTRIBUTES[-1]} of them the "
         f"likelihood ratio finds {percent(last.exact)} of the members while accusing {percent(ALARMS)} of others. "
         f"Noise for ε in each frequency, with nobody adding up, still gives {percent(last.wrong)}. With ε for all "
         f"together it finds {percent(last.margrave, 1)}, and no test finds more than {percent(last.bound, 1)}: the "

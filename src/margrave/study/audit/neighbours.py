@@ -175,7 +175,16 @@ def _matches(plan: Plan, names: Margin, row: Integers, patterns: Sequence[Patter
 
 
 def _induced(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:
-    """The moves that public facts leave: all of them on small tables, exchanges between records otherwise."""
+    """The moves that public facts leave: all of them on small tables, exchanges between records otherwise.
+
+    None takes more records than the price counts on.
+    """
+    moves, complete = _left(plan, generator, most)
+    records = plan.most_records
+    return [move for move in moves if records is None or len(move.taken) <= records], complete
+
+
+def _left(plan: Plan, generator: Generator, most: int) -> tuple[list[Exchange], bool]:
     names = used(plan)
     facts = facts_of(plan.spec)
     names = plan.spec.domain.margin({*names, *(name for margin in facts.whole for name in margin)})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations, islice, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,11 @@ from margrave.planning.questions.kinds import Days, Kind, Numbers, Values, size_
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.parts import Partition
+from margrave.planning.questions.language.public import Lookup, PublicColumn, PublicTable
 from margrave.planning.questions.price.mechanisms import Price, Selected, Tree
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.study.audit.bounds import loss_at_least
 from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.mechanism import log_ratio
@@ -37,13 +40,16 @@ EPSILON, RHO = PureDP(Fraction(1)), ZCDP(Fraction(1, 2))
 _MOST_CELLS = 4096
 _ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0)
 
+_HALF = e.Numeral(Fraction(1, 2))
+
 Sums = npt.NDArray[Any]
 
 
 def aggregates(spec: DataSpec) -> Iterator[a.Aggregate]:
-    """Questions of every kind about every table, and about two tables joined."""
+    """Questions of every kind about every table, about two tables joined, and about what later operators make more."""
     for table in spec.tables:
         yield from _about(r.Rows(table.name), table)
+        yield from _more(r.Rows(table.name), table)
     if len(spec.tables) > 1:
         one, other = spec.tables[:2]
         joined = r.Join(r.Rows(one.name), r.Select(r.Rows(other.name), (r.Named("joined", _value(other)),)))
@@ -79,8 +85,27 @@ def _about(rows: r.Relation, table: TableSpec) -> Iterator[a.Aggregate]:
         for kind in (a.Sum, a.Average, a.Variance):
             yield kind(rows, e.Column(number), keys)
     if ordered is not None:
-        yield a.Quantiles(rows, e.Column(ordered), (e.Numeral(Fraction(1, 2)),), keys)
+        yield a.Quantiles(rows, e.Column(ordered), (_HALF,), keys)
+        yield a.Quantiles(rows, e.Column(ordered), (e.Numeral(Fraction(1, 4)), _HALF), interval=_HALF)
         yield a.Cumulative(rows, e.Column(ordered))
+
+
+def _more(rows: r.Relation, table: TableSpec) -> Iterator[a.Aggregate]:
+    """More rows of a unit than its table has: each twice, or two for each key of a public table; totals clamped."""
+    keys, number = _keys(table), _first(table, Numbers)
+    yield a.Count(r.Union(rows, rows), keys)
+    if number is not None:
+        kind = next(one.kind for one in table.columns if one.name == number)
+        assert isinstance(kind, Numbers)
+        ends = (e.Numeral(kind.least), e.Numeral(kind.most))
+        yield a.Sum(r.Union(rows, rows), e.Column(number), keys, *ends)
+    if keys:
+        kind = next(one.kind for one in table.columns if one.name == keys[0].name)
+        assert isinstance(kind, Values)
+        known = tuple(e.Text(value) for value in kind.values for _ in range(2))
+        places = tuple(e.Text(f"place {number % 2}") for number in range(len(known)))
+        public = PublicTable((PublicColumn("known", known), PublicColumn("place", places)))
+        yield a.Count(Lookup(rows, keys[0].value, public), (r.Key("place", e.Column("place")),))
 
 
 def priced(spec: DataSpec, budget: Price) -> tuple[list[PricedQuestion], int]:
@@ -119,7 +144,9 @@ def audit_questions(spec: DataSpec, effort: Effort) -> Audit:
     if not questions:
         raise RefusedError("no question about this data set is small enough for an audit")
     worlds = data_sets(spec, Generator.seeded(f"{effort.seed} units"))
-    exact = _exact(spec, questions, worlds)
+    parted = list(_parted(spec))
+    exact = _exact(spec, [*questions, *chain(*parted)], worlds)
+    of_parts, exact = iter(exact[len(questions) :]), exact[: len(questions)]
     pairs = neighbours(spec, len(worlds))
     dearest = [dearest_pair(one, sums, pairs) for one, sums in zip(questions, exact, strict=True)]
     stated = float(EPSILON.epsilon)
@@ -128,6 +155,7 @@ def audit_questions(spec: DataSpec, effort: Effort) -> Audit:
         for one, pair in zip(questions, dearest, strict=True)
     ]
     findings.append(_concentrated(questions, exact, pairs))
+    findings += [_together(parts, list(islice(of_parts, len(parts))), pairs) for parts in parted]
     telling = _telling(questions, dearest)
     findings += [_sampled(questions[at], worlds, exact[at], dearest[at], effort) for at in telling]
     remarks = [f"Prices were compared with {len(pairs)} pairs of neighbours that were made up, not with all."]
@@ -135,6 +163,31 @@ def audit_questions(spec: DataSpec, effort: Effort) -> Audit:
     if left:
         remarks.append(f"Left out: {left} questions that cannot be asked here, or have too many cells.")
     return Audit("questions", effort.confidence, tuple(findings), tuple(remarks))
+
+
+def _parted(spec: DataSpec) -> Iterator[list[PricedQuestion]]:
+    """For each table with a key the parts of a partition: each spends its purse on a count of its rows."""
+    budgets: tuple[Price, ...] = (EPSILON, RHO)
+    for table, budget in product(spec.tables, budgets):
+        if not (keys := _keys(table)):
+            continue
+        try:
+            partition = PricedPartition.equal(spec, Partition(r.Rows(table.name), keys[0]), budget, "audit")
+        except (UsageError, RefusedError):
+            continue
+        purses = [PartPurse(partition, at) for at in range(len(partition.purses))]
+        yield [PricedQuestion(spec, a.Count(one.part), budget, one) for one in purses]
+
+
+def _together(parts: list[PricedQuestion], exact: list[list[Sums]], pairs: list[tuple[int, int]]) -> Finding:
+    """What all parts of a partition lose together, beside what was paid for all of them once."""
+    hidden = [[_hidden(one, sums) for sums in several] for one, several in zip(parts, exact, strict=True)]
+    lost = [sum(_loss(one, sums[x], sums[y]) for one, sums in zip(parts, hidden, strict=True)) for x, y in pairs]
+    assert parts[0].purse is not None
+    partition = parts[0].purse.partition
+    stated = float(amount(partition.cost))
+    title = f"{partition.title}, {parts[0].budget} for each part"
+    return Finding(title, "recomputed", stated, max(lost), len(pairs), complete=False)
 
 
 def _telling(questions: list[PricedQuestion], dearest: list[Pair]) -> Iterator[int]:
@@ -205,10 +258,14 @@ def _chances(question: PricedQuestion, mechanism: Selected, counts: Sums) -> Ite
     aggregate = question.aggregate
     shares = [one.value for one in aggregate.shares] if isinstance(aggregate, a.Quantiles) else [None]
     for group in counts:
-        for share, rate in zip(shares, mechanism.rates, strict=True):
-            losses = max(group) - group if share is None else _off(group, share)
-            weights = np.exp(-float(rate) * (losses - min(losses)).astype(float))
-            yield _flipped(weights) if mechanism.flips else weights / weights.sum()
+        for at, (share, rate) in enumerate(zip(shares, mechanism.rates, strict=True)):
+            several = [(max(group) - group if share is None else _off(group, share), rate)]
+            if share is not None and mechanism.ends:
+                of_ends, reach = mechanism.ends[at]
+                several += [(losses, of_ends) for losses in _off_ends(group, share, reach)]
+            for losses, one in several:
+                weights = np.exp(-float(one) * (losses - min(losses)).astype(float))
+                yield _flipped(weights) if mechanism.flips else weights / weights.sum()
 
 
 def _flipped(coins: Floats) -> Floats:
@@ -226,6 +283,21 @@ def _off(counts: Sums, share: Fraction) -> Sums:
     above = counts.sum() - below - counts
     missed: Sums = np.abs((share.denominator - share.numerator) * below - share.numerator * above)
     return missed
+
+
+def _off_ends(counts: Sums, share: Fraction, reach: int) -> Iterator[Sums]:
+    """How far the aims of both ends are from what each candidate holds of q·below − p·n, in whole numbers.
+
+    Below the first value, for the lower end, and above the last, for the upper, all numbers are held.
+    """
+    p, q = share.numerator, share.denominator
+    edges = [q * int(one) - p * int(counts.sum()) for one in (0, *np.cumsum(counts))]
+    held = list(pairwise(edges))
+    for aim, several in (
+        (-reach, [(min(-reach, edges[0]), edges[0]), *held]),
+        (reach, [*held, (edges[-1], max(reach, edges[-1]))]),
+    ):
+        yield np.array([max(0, low - aim, aim - high) for low, high in several], dtype=object)
 
 
 def _loss(question: PricedQuestion, near: list[Sums], far: list[Sums]) -> float:

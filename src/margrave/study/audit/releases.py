@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.budget.units import amount
+from margrave.facts.declared import is_given
 from margrave.pipeline import release
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.spec import Spec
+from margrave.spec.workload import PublicFact
 from margrave.study.audit.compared import Sampled
 from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.mechanism import Audited, audit_mechanism, noisy_answers, together
@@ -81,9 +83,19 @@ def _remarks(plan: Plan, found: Priced) -> tuple[str, ...]:
 def neighbours_of(plan: Plan, move: Exchange) -> DataPair:
     """The move on top of one other record, the same on both sides, which is as unlike those of the move as can be.
 
-    So nobody else is in the cells that the move changes: where nothing is counted, noise may be forgotten.
+    So nobody else is in the cells that the move changes: where nothing is counted, noise may be forgotten. Where the
+    price counts on a number of records, there are as many.
     """
-    return DataPair((unlike(plan, move),), move, plan.protection.records)
+    return _filled(plan, DataPair((unlike(plan, move),), move, plan.protection.records))
+
+
+def _filled(plan: Plan, audited: DataPair) -> DataPair:
+    """As many units and others as there are records for, where the price counts on their number."""
+    if plan.most_records is None:
+        return audited
+    units = min(audited.units, plan.most_records // max(1, len(audited.move.taken)))
+    others = (unlike(plan, audited.move),) * (plan.most_records - units * len(audited.move.taken))
+    return replace(audited, units=units, others=others)
 
 
 def fast(plan: Plan, audited: DataPair) -> Audited:
@@ -98,7 +110,8 @@ def end_to_end(plan: Plan, audited: DataPair, effort: Effort) -> tuple[Finding, 
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
     """
-    planned, audited = _plain(plan), replace(audited, units=together(plan.cost, effort.releases // 2))
+    planned = _plain(plan)
+    audited = _filled(plan, replace(audited, units=together(plan.cost, effort.releases // 2)))
     near, far = audited.answers(plan, True), audited.answers(plan, False)
     noises = [one.noise for one in plan.measurements]
     sampled = Sampled(plan.cost, noises, near, far, audited.units**plan.cost.power)
@@ -118,7 +131,14 @@ def _plain(plan: Plan) -> Plan:
     count = _COUNT if spec.counted is not None else None
     public = spec.data.count_public if spec.data is not None else False
     section = DataSection(count=count, confidential=False, unit=owner, count_public=public and count is not None)
-    return replace(plan, spec=replace(spec, codebook=Codebook(entries), data=section, draft=False))
+    # A total on which no price counts need not be that of the data sets made here.
+    told = spec.public if is_given(spec) or plan.most_records is not None else _read(spec.public)
+    return replace(plan, spec=replace(spec, codebook=Codebook(entries), data=section, draft=False, public=told))
+
+
+def _read(public: tuple[PublicFact, ...]) -> tuple[PublicFact, ...]:
+    """The same facts, all of them read from the data."""
+    return tuple(replace(fact, counts=None) for fact in public)
 
 
 def _frame(plan: Plan, audited: DataPair, near: bool) -> pa.Table:

@@ -8,6 +8,7 @@ from random import Random as Generator
 import pytest
 
 from margrave.errors import MargraveError, RefusedError, UsageError
+from margrave.files.untrusted import MOST_TEXT
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
@@ -19,19 +20,37 @@ from margrave.planning.questions.language.form import (
     read_as,
     read_form,
 )
+from margrave.planning.questions.language.public import PublicColumn, PublicName, PublicTable
 from margrave.planning.questions.language.text import parsed
+from margrave.planning.questions.language.tokens import WORDS
 from margrave.planning.questions.language.wording import said
-from tests.planning.questions.samples import Random, data_spec
+from tests.planning.questions.samples import COLUMNS, Random, data_spec
 
 SPEC = data_spec()
 
 
-def samples(count, seed):
+LETTERS = "aZ_09 ,.;:*()'\"\\-+=<>é→日ß{}"
+HOSTILE = [
+    *sorted(WORDS),
+    "part",
+    "parts",
+    "partition",
+    "public",
+    "on",
+    "between",
+    "north",
+    "people",
+    "2024-01-01",
+    "1-2",
+]
+
+
+def samples(count, seed, named=lambda random: "n{}"):
     random = Generator(seed)
     found = []
     while len(found) < count:
         try:
-            found.append(Random(random, SPEC).aggregate())
+            found.append(Random(random, SPEC, named(random)).aggregate())
         except MargraveError:
             continue
     return found
@@ -46,6 +65,44 @@ def test_random_questions_are_read_back_from_their_text_and_from_their_json():
     assert len(seen) >= 30
 
 
+def hostile(random):
+    """Names that are words of the language, tables, values or signs, or of any letters; each is new."""
+    taken = set()
+
+    def name(number):
+        while True:
+            some = "".join(random.choices(LETTERS, k=random.randint(1, 6)))
+            found = random.choice([random.choice(HOSTILE), random.choice(HOSTILE).upper(), some])
+            if found.strip() and found not in taken | {column for table in COLUMNS.values() for column in table}:
+                taken.add(found)
+                return found
+
+    return name
+
+
+def test_random_questions_with_any_names_are_read_back_from_their_text():
+    names = set()
+    for node in samples(300, "names", hostile):
+        assert parsed(said(node), SPEC) == node
+        assert read_form(json.loads(json.dumps(node.to_json()))) == node
+        names |= {one.name for one in nodes_of(node) if hasattr(one, "name")}
+    assert len(names & {*HOSTILE}) > 30 and sum(not name.isidentifier() for name in names) > 100
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "\x1b[2J", "\ud800", "x" * (MOST_TEXT + 1), 3, None])
+def test_a_name_is_visible_and_not_too_long(name):
+    for make in (e.Column, r.Rows, lambda it: r.Named(it, e.Missing()), lambda it: r.Key(it, e.Missing()), PublicName):
+        with pytest.raises(UsageError, match="must be a name"):
+            make(name)
+
+
+def test_a_public_table_has_no_name_of_the_data_set():
+    table = PublicTable((PublicColumn("k", (e.Text("a"),)), PublicColumn("v", (e.Text("b"),))))
+    assert parsed("people join mine on region count", SPEC, {"mine": table}).rows.table == table
+    with pytest.raises(UsageError, match="is a table of the data set"):
+        parsed("people join visits on region count", SPEC, {"visits": table})
+
+
 @pytest.mark.parametrize(
     ("text", "same"),
     [
@@ -55,6 +112,10 @@ def test_random_questions_are_read_back_from_their_text_and_from_their_json():
         ("people where age in (1, 2) or not region <> south count", None),
         ("people by region only (north, 'it''s') count", None),
         ("PEOPLE count", None),
+        (
+            'people with "day" = age where "day" > 1 by "region" count',
+            'people with "day" = age where "day" > 1 by region count',
+        ),
         ("people median age", "people quantiles(0.5) of age"),
         ("people where (age + 1) * 2 // 3 > 1 count", None),
         ("people where joined >= day('2024-01-01') and year(joined) = 2024 count", None),
@@ -94,6 +155,10 @@ def test_text_is_read_as_people_write_it(text, same):
         "people sum income rows 3",
         "people where (age > 1 count",
         "people quantiles() of age",
+        "people where joined in 2024-01-01 count",
+        "people where region in north count",
+        "people with day = age count",
+        'people with " " = age count',
         "people with count = age count",
         "people where age // 0 > 1 count",
         "people quantiles(2) of age",

@@ -18,6 +18,8 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.parts import Part
+from margrave.planning.questions.language.public import Lookup, PublicColumn, PublicTable
 from margrave.planning.questions.price.price import UnitBounds, added_rows, rows_move, totals_move
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.test_engine import asked, interpreted
@@ -46,6 +48,13 @@ PER_UNIT = r.PerUnit(
 )
 NUMBER = e.Case((e.When(e.Compare("=", WARD, e.Text("a")), e.Numeral(2)),), e.Numeral(-1))
 LEFT = r.Join(PEOPLE, VISITS, "left")
+LANDS = PublicTable(
+    (
+        PublicColumn("key", (e.Text("f"), e.Text("f"), e.Text("m"))),
+        PublicColumn("land", (e.Text("x"), e.Text("y"), e.Text("x"))),
+    )
+)
+FLOORS = PublicTable((PublicColumn("key", (e.Text("a"),)), PublicColumn("floor", (e.Numeral(2),))))
 
 QUESTIONS = {
     "people": a.Count(PEOPLE),
@@ -69,6 +78,11 @@ QUESTIONS = {
     "union": a.Count(r.Union(VISITS, VISITS), BY_WARD),
     "intersect": a.Count(r.Intersect(VISITS, r.Where(VISITS, e.Compare("!=", WARD, e.Text("a")))), BY_WARD),
     "except": a.Count(r.Except(VISITS, r.Where(VISITS, e.Compare("!=", WARD, e.Text("a")))), BY_WARD),
+    "public join": a.Count(Lookup(PEOPLE, SEX, LANDS), (r.Key("land", e.Column("land")),)),
+    "left public join": a.Count(Lookup(VISITS, WARD, FLOORS, "left")),
+    "sum of a public column": a.Sum(Lookup(VISITS, WARD, FLOORS), e.Column("floor")),
+    "part": a.Count(Part(VISITS, BY_WARD[0], e.Text("a"))),
+    "part of joined": a.Sum(Part(JOINED, BY_SEX[0], e.Text("f")), PAY, BY_WARD, e.Numeral(-1), e.Numeral(1)),
     "sum": a.Sum(PEOPLE, PAY),
     "sum by sex": a.Sum(PEOPLE, PAY, BY_SEX),
     "sum of joined, clamped": a.Sum(JOINED, PAY, BY_WARD, e.Numeral(-1), e.Numeral(1)),
@@ -83,6 +97,7 @@ LOOSE = {
     "distinct": "two different rows of a unit cannot be in one ward, which is known of no grouping in general",
     "intersect": "the condition leaves one ward, which is known of no condition in general",
     "except": "the condition leaves one ward, which is known of no condition in general",
+    "public join": "the two rows of a key are in different lands, which is known of no table in general",
     "sum of joined": "a unit cannot have its largest total in both wards at once",
 }
 """Questions whose stated move is larger than the true one, and why; all others are met exactly."""

@@ -31,6 +31,11 @@ def test_every_selection_and_every_step_of_a_row_counts_at_its_most():
     assert Work(10_000, 1_000_000, 100).seconds >= 1.5
 
 
+def test_what_is_short_is_not_given_up_because_the_machine_is_busy():
+    assert Work(10, 1_000, 100).guard == 30
+    assert Work(20_000, 50_000_000, 100).guard == 10 * Work(20_000, 50_000_000, 100).seconds > 100
+
+
 @pytest.mark.parametrize("budget", [PureDP(Fraction(1, 10**26)), ZCDP(Fraction(1, 10**52)), PureDP(Fraction(10**14))])
 @pytest.mark.parametrize("text", ["people choose region", "people median age"])
 def test_a_selection_that_cannot_be_drawn_is_refused_before_it_is_charged(text, budget):

@@ -21,28 +21,77 @@ from margrave.measure.sources.batches import ROWS
 
 _PART = re.compile(r'(?:"((?:[^"]|"")+)"|([^".]+))(?:\.|$)')
 
-Run = Callable[[str], AbstractContextManager[pa.RecordBatchReader]]
-"""Runs one query in a read-only transaction of its own, as a stream that ends with the context."""
+_COLLATED = (b"text", b"varchar", b"bpchar", b"name")
+
+Run = Callable[[str], pa.RecordBatchReader]
+"""Runs one query, as a stream that must end before the next."""
+Connect = Callable[[], AbstractContextManager[Run]]
+"""A connection of which every query sees the table as it was at the first, and which can change nothing."""
+
+
+@dataclass(frozen=True)
+class DatabaseField:
+    """A column in SQL: its quoted ``name``, the ``expression`` that is read, and its type as Arrow has it.
+
+    Types that Arrow does not know are read as text; ``numeric`` are those that hold numbers of any precision. A
+    ``collated`` one can have rules of its own by which two texts are the same.
+    """
+
+    name: str
+    expression: str
+    arrow: pa.DataType
+    numeric: bool = False
+    collated: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether it holds decimal numbers."""
+        return self.numeric or pa.types.is_decimal(self.arrow)
+
+    @property
+    def compared(self) -> str:
+        """The expression, of which only equal bytes are equal."""
+        return f'{self.expression} COLLATE "C"' if self.collated else self.expression
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Microseconds of processor time for each row, of the database and of Margrave, by ``benchmarks/databases.py``.
+
+    To count a ``table`` inside, and for each column that it is ``grouped`` by; to have records ``read``, and for each
+    column of theirs that is ``moved``.
+    """
+
+    table: float
+    grouped: float
+    read: float
+    moved: float
 
 
 @dataclass(frozen=True)
 class Database:
-    """One table or view. ``expressions`` are its columns in SQL."""
+    """One table or view. ``fields`` are its columns by name, ``table`` its own name in SQL."""
 
     columns: tuple[str, ...]
-    expressions: Mapping[str, str] = field(repr=False)
+    fields: Mapping[str, DatabaseField] = field(repr=False)
     table: str = field(repr=False)
-    run: Run = field(repr=False)
+    connect: Connect = field(repr=False)
     trouble: str = field(repr=False)
+    costs: Costs = field(repr=False)
     total: int | None = None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = list(columns) or list(self.columns[:1])
-        query = f"SELECT {', '.join(self.expressions[name] for name in wanted)} FROM {self.table}"
+        wanted = [self.fields[name] for name in (columns or self.columns[:1])]
+        chosen = ", ".join(f"{one.expression} AS {one.name}" for one in wanted)
         with ExitStack() as stack:
-            reader = guarded(lambda: stack.enter_context(self.run(query)), self.trouble)
-            while (batch := guarded(lambda: next(reader, None), self.trouble)) is not None:
-                yield from (batch.slice(start, ROWS) for start in range(0, batch.num_rows, ROWS))
+            run = guarded(lambda: stack.enter_context(self.connect()), self.trouble)
+            yield from self.answers(run, f"SELECT {chosen} FROM {self.table}")
+
+    def answers(self, run: Run, query: str) -> Iterator[pa.RecordBatch]:
+        """What a query of a connection gives, in batches; a driver's error says nothing of its own."""
+        reader = guarded(lambda: run(query), self.trouble)
+        while (batch := guarded(lambda: next(reader, None), self.trouble)) is not None:
+            yield from (batch.slice(start, ROWS) for start in range(0, batch.num_rows, ROWS))
 
 
 def missing(what: str, extra: str) -> UsageError:
@@ -66,25 +115,27 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def opened(run: Run, table: str, trouble: str) -> Database:
+def opened(connect: Connect, table: str, trouble: str, costs: Costs) -> Database:
     """A table whose columns alone are asked for."""
 
     def schema() -> pa.Schema:
-        with run(f"SELECT * FROM {table} LIMIT 0") as reader:
-            return reader.schema
+        with connect() as run:
+            return run(f"SELECT * FROM {table} LIMIT 0").schema
 
-    fields = guarded(schema, trouble)
-    return Database(tuple(fields.names), {one.name: _expression(one) for one in fields}, table, run, trouble)
+    found = guarded(schema, trouble)
+    return Database(tuple(found.names), {one.name: _field(one) for one in found}, table, connect, trouble, costs)
 
 
-def _expression(column: pa.Field) -> str:
+def _field(column: pa.Field) -> DatabaseField:
     """A column in SQL: types that Arrow does not know as text, numbers of any precision without trailing zeros."""
     name = _quoted(column.name)
     if not isinstance(column.type, pa.BaseExtensionType):
-        return name
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        kind = (column.metadata or {}).get(b"POSTGRESQL:type", b"text")
+        return DatabaseField(name, name, column.type, collated=text and kind in _COLLATED)
     if getattr(column.type, "type_name", "") == "numeric":
-        return f"trim_scale({name})::text AS {name}"
-    return f"{name}::text AS {name}"
+        return DatabaseField(name, f"trim_scale({name})::text", column.type, numeric=True)
+    return DatabaseField(name, f"{name}::text", column.type)
 
 
 def quietly(close: Callable[[], Any]) -> None:

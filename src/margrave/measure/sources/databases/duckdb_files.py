@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from margrave.errors import DataError, UsageError
 from margrave.files.extensions import DUCKDB
-from margrave.measure.sources.databases.common import Database, missing, opened, quietly, table_of
-from margrave.measure.sources.registry import SourceKind, is_url, register
+from margrave.measure.sources.databases.common import Costs, Database, Run, missing, opened, quietly, table_of
+from margrave.measure.sources.registry import SourceKind, names_part, register
 
 _PLAIN_DUCKDB = {
     "autoinstall_known_extensions": "false",
@@ -21,12 +21,12 @@ _PLAIN_DUCKDB = {
     "lock_configuration": "true",
 }
 
+_COSTS = Costs(table=0.03, grouped=0.015, read=0.1, moved=0.05)
+
 
 def is_duckdb(data: Any) -> bool:
     """Whether data names a DuckDB file, with or without its table; a URL does not."""
-    if not isinstance(data, str | Path) or is_url(data):
-        return False
-    return Path(str(data).partition("?")[0]).suffix.lower() in DUCKDB
+    return names_part(data, DUCKDB)
 
 
 def open_duckdb(data: str | Path, base: Path) -> Database:
@@ -46,17 +46,17 @@ def open_duckdb(data: str | Path, base: Path) -> Database:
         f"{path} cannot be read as DuckDB: check the name of the table, that no other program has the file open for "
         "writing, and that it was written by a version no newer than the installed one"
     )
-    return opened(lambda sql: _run_duckdb(path, sql), table, trouble)
+    return opened(lambda: _connected(path), table, trouble, _COSTS)
 
 
 @contextmanager
-def _run_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+def _connected(path: Path) -> Iterator[Run]:
     import duckdb
 
     connection = duckdb.connect(str(path), read_only=True, config=dict(_PLAIN_DUCKDB))
     with ExitStack() as stack:
         stack.callback(quietly, connection.close)
-        yield pa.RecordBatchReader.from_stream(connection.sql(query))
+        yield lambda query: pa.RecordBatchReader.from_stream(connection.sql(query))
 
 
 register(SourceKind("DuckDB files", is_duckdb, open_duckdb, DUCKDB))

@@ -17,7 +17,7 @@ from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import ROWS
 from margrave.measure.sources.databases.common import missing
 from margrave.measure.sources.paths import check_readable
-from margrave.measure.sources.registry import SourceKind, is_url, register
+from margrave.measure.sources.registry import SourceKind, names_part, register
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class Worksheet:
 
 def is_spreadsheet(data: Any) -> bool:
     """Whether data names a workbook, with or without its sheet."""
-    if not isinstance(data, str | Path) or is_url(data):
-        return False
-    return Path(str(data).partition("?")[0]).suffix.lower() in SPREADSHEETS
+    return names_part(data, SPREADSHEETS)
 
 
 def open_spreadsheet(data: str | Path, base: Path) -> Worksheet:

@@ -70,8 +70,10 @@ class LanguageNode:
 
     def _check_name(self, name: str) -> None:
         value = getattr(self, name)
-        if not isinstance(value, str) or not value.strip() or len(value) > MOST_TEXT:
-            raise UsageError(f"{name!r} of {self.kind!r} must be a name of 1 to {MOST_TEXT} characters")
+        if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_TEXT:
+            raise UsageError(
+                f"{name!r} of {self.kind!r} must be a name of 1 to {MOST_TEXT} characters, all of them visible"
+            )
 
     def _check_word(self, name: str, options: tuple[str, ...]) -> None:
         value = getattr(self, name)

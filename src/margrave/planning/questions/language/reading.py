@@ -1,6 +1,7 @@
 """Reading values and conditions of questions from text, by recursive descent over words, numbers, texts and signs.
 
-A bare word is a column where the data set, or the question itself, has one of that name, and a text otherwise.
+A bare word is a column where the data set, or the question itself, has one of that name, and a text otherwise. Between
+double quotes it is a column, whatever it says; between single ones a text.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import NoReturn, TypeVar
 
 from margrave.budget.numbers import exact_number
 from margrave.errors import UsageError
-from margrave.planning.questions.data_spec import DataSpec, word_problem
+from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Values
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.form import MOST_DEPTH
-from margrave.planning.questions.language.tokens import Token, tokens_of, unquoted
+from margrave.planning.questions.language.tokens import Token, tokens_of, unquoted, word_problem
 
 T = TypeVar("T")
 
@@ -61,10 +62,18 @@ class ValueReader:
         self._at += 1
         return self._tokens[self._at - 1].text
 
+    def _name(self, what: str) -> str:
+        """A name: a word, or anything between double quotes."""
+        if self._next.kind != "name":
+            return self._word(what)
+        self._at += 1
+        return unquoted(self._tokens[self._at - 1].text)
+
     def _new_name(self) -> str:
-        name = self._word("a name")
-        if problem := word_problem(name, "column"):
-            raise UsageError(problem)
+        bare = self._next.kind == "word"
+        name = self._name("a name")
+        if bare and (problem := word_problem(name, "column")):
+            raise UsageError(f"{problem}, or write it between double quotes")
         self._names.add(name)
         return name
 
@@ -150,9 +159,11 @@ class ValueReader:
             self._at += 1
             ends = (e.Numeral(Fraction(low)), e.Numeral(Fraction(high)))
             return e.AllOf((e.Compare(">=", left, ends[0]), e.Compare("<=", left, ends[1])))
-        if self._is("("):
-            return e.Among(left, self._inside(lambda: self._several(self._constant)))
-        return e.Among(left, (self._constant(),))
+        if self._next.kind == "range":
+            return e.Among(left, (self._constant(),))
+        if not self._is("("):
+            self._fail("a range, such as 18-64, or values in brackets are expected after 'in'")
+        return e.Among(left, self._inside(lambda: self._several(self._constant)))
 
     def _is_label(self, left: e.Value, text: str) -> bool:
         kinds = [
@@ -184,6 +195,8 @@ class ValueReader:
         token = self._next
         if self._is("("):
             return self._inside(self._value)
+        if token.kind == "name":
+            return e.Column(self._name("a column"))
         if token.kind == "word":
             return self._worded(token.text)
         return self._constant()
@@ -202,7 +215,7 @@ class ValueReader:
         if lower == "missing":
             self._at += 1
             return e.Missing()
-        if word in self._names:
+        if word in self._names and not word_problem(word, "column"):
             self._at += 1
             return e.Column(word)
         return self._constant()

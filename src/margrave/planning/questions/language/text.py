@@ -17,6 +17,7 @@ from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.parts import Part, Partition
 from margrave.planning.questions.language.public import Lookup, PublicColumn, PublicName, PublicTable
 from margrave.planning.questions.language.reading import ValueReader
+from margrave.planning.questions.language.tokens import unquoted
 
 _VALUED: dict[str, Callable[..., a.Aggregate]] = {
     "sum": a.Sum,
@@ -49,6 +50,9 @@ class _Reader(ValueReader):
     def __init__(self, text: str, data: DataSpec, public: Mapping[str, PublicTable]) -> None:
         super().__init__(text, data)
         self._tables = {table.name for table in data.tables}
+        for name in public:
+            if name in self._tables or name in data.public:
+                raise UsageError(f"{name!r} is a table of the data set: give the public table another name")
         self._public: dict[str, PublicTable | PublicName] = {name: PublicName(name) for name in data.public}
         self._public |= public
         for table in (*data.public.values(), *public.values()):
@@ -73,7 +77,7 @@ class _Reader(ValueReader):
     def _source(self) -> r.Relation:
         if self._is("("):
             return self._inside(self._rows)
-        name = self._word("a table")
+        name = self._name("a table")
         if name not in self._tables:
             self._at -= 1
             self._fail(f"a table is expected ({', '.join(sorted(self._tables))})")
@@ -103,15 +107,16 @@ class _Reader(ValueReader):
             self._need("join")
         elif not self._take("join"):
             return None
-        if self._is("public") or self._next.text in self._public:
-            return self._lookup(rows, how)
+        if self._is("public") and self._tokens[self._at + 1].text == "(":
+            self._at += 1
+            return self._lookup(rows, PublicTable(self._inside(lambda: self._several(self._public_column))), how)
+        token = self._next
+        if (named := self._public.get(unquoted(token.text) if token.kind == "name" else token.text)) is not None:
+            self._at += 1
+            return self._lookup(rows, named, how)
         return r.Join(rows, self._source(), how)
 
-    def _lookup(self, rows: r.Relation, how: str) -> r.Relation:
-        name = self._word("a public table")
-        table = self._public.get(name)
-        if table is None:
-            table = PublicTable(self._inside(lambda: self._several(self._public_column)))
+    def _lookup(self, rows: r.Relation, table: PublicTable | PublicName, how: str) -> r.Relation:
         self._need("on")
         return Lookup(rows, self._value(), table, how)
 
@@ -176,7 +181,7 @@ class _Reader(ValueReader):
         """Columns with a star between, or () for all rows."""
         empty = self._is("(") and self._tokens[self._at + 1].text == ")"
         self._at += 2 * empty
-        return a.TableOf(() if empty else self._several(lambda: e.Column(self._word("a column")), "*"))
+        return a.TableOf(() if empty else self._several(lambda: e.Column(self._name("a column")), "*"))
 
     def _asked(self, kind: Callable[..., a.Aggregate], keys: tuple[r.Key, ...], given: dict[str, Any]) -> a.Aggregate:
         while True:

@@ -52,16 +52,12 @@ from margrave.planning.questions.language.relations import (
     Union,
     Where,
 )
+from margrave.planning.questions.language.tokens import name_said, quoted
 
 
 def said(form: LanguageNode) -> str:
     """A node as text."""
     return _WRITERS[type(form)](form)
-
-
-def quoted(text: str) -> str:
-    """A text between quotes."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _numeral(form: Numeral) -> str:
@@ -83,7 +79,7 @@ def _case(form: Case) -> str:
 
 def _within(form: LanguageNode) -> str:
     """Rows as they stand inside others."""
-    return form.table if isinstance(form, Rows) else f"({said(form)})"
+    return name_said(form.table) if isinstance(form, Rows) else f"({said(form)})"
 
 
 def _select(form: Select) -> str:
@@ -92,16 +88,16 @@ def _select(form: Select) -> str:
 
 def _reduction(form: Reduction) -> str:
     what = form.value if form.value is not None else form.condition
-    return f"{form.name} = {form.how}({'' if what is None else said(what)})"
+    return f"{name_said(form.name)} = {form.how}({'' if what is None else said(what)})"
 
 
-def _named(form: Named) -> str:
-    return form.name if form.value == Column(form.name) else f"{form.name} = {said(form.value)}"
+def _named(form: Named | Key) -> str:
+    name = name_said(form.name)
+    return name if form.value == Column(form.name) else f"{name} = {said(form.value)}"
 
 
 def _key(form: Key) -> str:
-    only = f" only ({_joined(form.only)})" if form.only else ""
-    return (form.name if form.value == Column(form.name) else f"{form.name} = {said(form.value)}") + only
+    return _named(form) + (f" only ({_joined(form.only)})" if form.only else "")
 
 
 def _join(form: Join) -> str:
@@ -155,7 +151,7 @@ def _logic(word: str) -> Callable[[Any], str]:
 
 
 _WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
-    Column: lambda form: form.name,
+    Column: lambda form: name_said(form.name),
     Numeral: _numeral,
     Text: lambda form: quoted(form.value),
     Day: lambda form: f"day({quoted(form.value.isoformat())})",
@@ -171,7 +167,7 @@ _WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
     AllOf: _logic("and"),
     AnyOf: _logic("or"),
     Negation: lambda form: f"not ({said(form.condition)})",
-    Rows: lambda form: form.table,
+    Rows: lambda form: name_said(form.table),
     Where: lambda form: f"{said(form.rows)} where {said(form.condition)}",
     Named: _named,
     Select: _select,
@@ -183,9 +179,9 @@ _WRITERS: dict[type[LanguageNode], Callable[[Any], str]] = {
     Intersect: _either("intersect"),
     Except: _either("except"),
     Key: _key,
-    TableOf: lambda form: " * ".join(form.names) or "()",
-    PublicName: lambda form: form.name,
-    PublicColumn: lambda form: f"{form.name} = ({_joined(form.values)})",
+    TableOf: lambda form: " * ".join(map(name_said, form.names)) or "()",
+    PublicName: lambda form: name_said(form.name),
+    PublicColumn: lambda form: f"{name_said(form.name)} = ({_joined(form.values)})",
     PublicTable: lambda form: f"public ({_joined(form.columns)})",
     Lookup: _lookup,
     Partition: lambda form: f"{said(form.rows)} partition by {_parted(form)}",

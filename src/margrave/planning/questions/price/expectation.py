@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from margrave.planning.questions.programs.sought import Sought
 
 _GRAIN = 256
+GAUSSIAN_95, LAPLACE_95 = 1.959964, 2.118251
+"""How many standard deviations hold 95 % of a Gaussian; and of a single Laplace, more than of any sum of several."""
 _SPOTS = 1025
 """Of larger grids so many places are looked at."""
 
@@ -139,6 +141,11 @@ def _of_selection(
         )
         for share, rate in zip(aggregate.shares, mechanism.rates, strict=True)
     )
+
+
+def leaf_half_width(tree: Tree, error: float) -> float:
+    """The half-width of a leaf of a tree, of which its own noise is by far the largest part."""
+    return error * (LAPLACE_95 if tree.noise.pure else GAUSSIAN_95)
 
 
 def sum_half_width(noise: AnswerNoise, weights: Sequence[float], level: float = LEVEL) -> float:

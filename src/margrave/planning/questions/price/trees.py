@@ -38,6 +38,19 @@ def spreads(branching: int, levels: int) -> list[float]:
     return found
 
 
+def leaf_variance(branching: int, levels: int) -> float:
+    """The variance, in units of the noise's, of the estimate of one leaf.
+
+    What a child is above the mean of its siblings is uncorrelated with their sum, and so with all that is known from
+    above: their variances add up, the one from above over the square of the branching.
+    """
+    below = spreads(branching, levels)
+    found = below[-1]
+    for one in below[-2::-1]:
+        found = one * (1 - 1 / branching) + found / branching**2
+    return found
+
+
 def fitted_leaves(noisy: NDArray[Any], branching: int, levels: int) -> Floats:
     """The least-squares estimate of each leaf from the noisy counts of all nodes."""
     sizes = [branching**level for level in range(1, levels + 1)]

@@ -27,6 +27,11 @@ class Axis:
     def shown(self) -> list[object]:
         return [self.kind.show(code) for code in self.codes]
 
+    @property
+    def named(self) -> list[object]:
+        """The names of groups."""
+        return [self.kind.named(code) for code in self.codes]
+
 
 def axis_of(key: Key, lowered: Lowered) -> Axis:
     """The axis of a key, or why there is none."""

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.language.expressions import AllOf, Column, Condition, IsMissing, Negation
+from margrave.planning.questions.language.expressions import (
+    AllOf,
+    Among,
+    AnyOf,
+    Column,
+    Compare,
+    Condition,
+    IsMissing,
+    Negation,
+)
 from margrave.planning.questions.language.parts import Part
 from margrave.planning.questions.language.public import Lookup
 from margrave.planning.questions.language.relations import (
@@ -45,10 +56,24 @@ def is_never_missing(name: str, relation: Relation, data: DataSpec) -> bool:
     return False
 
 
+def with_all(names: Iterable[str], rows: Relation, data: DataSpec) -> Relation:
+    """The rows in which none of some columns is missing: those themselves, where that is so already."""
+    loose = [name for name in sorted(names) if not is_never_missing(name, rows, data)]
+    tests: tuple[Condition, ...] = tuple(Negation(IsMissing(Column(name))) for name in loose)
+    return rows if not tests else Where(rows, tests[0] if len(tests) == 1 else AllOf(tests))
+
+
 def _excludes(condition: Condition, name: str) -> bool:
-    """Whether rows in which a column is missing do not pass a condition."""
-    if isinstance(condition, AllOf):
-        return any(_excludes(one, name) for one in condition.conditions)
+    """Whether rows in which a column is missing do not pass a condition: it is false or unknown for them."""
+    match condition:
+        case AllOf(several):
+            return any(_excludes(one, name) for one in several)
+        case AnyOf(several):
+            return all(_excludes(one, name) for one in several)
+        case Compare(_, left, right):
+            return Column(name) in (left, right)
+        case Among(value, _):
+            return value == Column(name)
     return condition == Negation(IsMissing(Column(name)))
 
 

@@ -1,7 +1,7 @@
 """How much a question may take, by public numbers alone: bounds on rows of a unit, and the declared sizes of tables.
 
 An answer is given at the end of the time class of its question, however soon it was there, so that the time it took
-says nothing. Ten times the class is the guard against faults.
+says nothing. Ten times the class, and at least half a minute, is the guard against faults.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ SHORTEST = 0.05
 LONGEST = 3_600.0
 GUARD = 10
 """After so many times its class a question is given up, whatever became of it."""
+LEAST_GUARD = 30.0
+"""But not before so many seconds: that a machine is busy with other things is no fault."""
 _ROWS_A_SECOND = 10_000_000
 _STEPS_A_ROW = 1_000
 """So many steps for a row take as long as the row itself."""
@@ -65,6 +67,11 @@ class Work:
         while found < needed:
             found *= 2
         return found
+
+    @property
+    def guard(self) -> float:
+        """After so many seconds it is taken for a fault."""
+        return max(LEAST_GUARD, GUARD * self.seconds)
 
     def check(self) -> None:
         """Refuse what is too much, before anything is reserved."""

@@ -14,14 +14,20 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import Kind
 from margrave.planning.questions.language.aggregates import Count
 from margrave.planning.questions.language.expressions import Column
+from margrave.planning.questions.language.relations import Relation
 from margrave.planning.questions.price.expectation import Expectation
 from margrave.planning.questions.price.mechanisms import Noisy
-from margrave.planning.questions.programs.missing import is_never_missing
+from margrave.planning.questions.programs.missing import with_all
 from margrave.planning.questions.programs.sought import Sought
 from margrave.planning.questions.question import PricedQuestion
 
 
-def cube_problem(node: Count, sought: Sought, data: DataSpec) -> str | None:
+def cube_rows(node: Count, data: DataSpec) -> Relation:
+    """The rows that a table of counts has each in one group: those in which no key is missing."""
+    return with_all([key.name for key in node.by], node.rows, data)
+
+
+def cube_problem(node: Count, sought: Sought) -> str | None:
     """Why a table of counts is no table of a cube."""
     enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
     if any(one is not None for one in enforced):
@@ -29,11 +35,6 @@ def cube_problem(node: Count, sought: Sought, data: DataSpec) -> str | None:
     for key in node.by:
         if key.value != Column(key.name) or key.only:
             return f"{key.name!r} is not a declared column of values, taken whole"
-        if not is_never_missing(key.name, node.rows, data):
-            return (
-                f"{key.name!r} may be missing, and rows without it are in no group: it has no declared value for "
-                "that; ask about the rows where it is not missing"
-            )
     return None
 
 

@@ -95,7 +95,7 @@ class PricedPartition(NothingExact):
     @cached_property
     def shown(self) -> tuple[object, ...]:
         """The values of the parts for people, all different: a number that a float does not hold, as a text."""
-        pairs = [(self.axis.kind.show(code), self.value(at)) for at, code in enumerate(self.axis.codes)]
+        pairs = [(self.axis.kind.named(code), self.value(at)) for at, code in enumerate(self.axis.codes)]
         return tuple(
             exact_text(value.value) if isinstance(value, Numeral) and constant_of(one) != value else one
             for one, value in pairs

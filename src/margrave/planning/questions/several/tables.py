@@ -25,14 +25,14 @@ from margrave.planning.planner import make_plan
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import size_of
 from margrave.planning.questions.language.aggregates import Count, Tables
-from margrave.planning.questions.language.expressions import AllOf, Column, Condition, IsMissing, Negation
+from margrave.planning.questions.language.expressions import Column
 from margrave.planning.questions.language.form import check_form_size
-from margrave.planning.questions.language.relations import Key, Relation, Where
+from margrave.planning.questions.language.relations import Key, Relation
 from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.expectation import Expectation
 from margrave.planning.questions.price.mechanisms import Price, noise_said
 from margrave.planning.questions.programs.lowering import ColumnShape
-from margrave.planning.questions.programs.missing import is_never_missing
+from margrave.planning.questions.programs.missing import with_all
 from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.programs.sought import MOST_GROUPS, Sought, sought_of
 from margrave.planning.questions.programs.work import Work, work_of
@@ -226,16 +226,12 @@ def _entry(column: ColumnShape, data: DataSpec) -> CodebookEntry:
             if one.name == column.name and one.kind == column.kind and one.entry is not None:
                 return CodebookEntry(one.name, Categories(one.entry.attribute.values), one.entry.title)
     codes = range(column.kind.low, column.kind.high + 1)
-    return CodebookEntry(column.name, Categories(tuple(str(column.kind.show(code)) for code in codes)))
+    return CodebookEntry(column.name, Categories(tuple(str(column.kind.named(code)) for code in codes)))
 
 
 def complete_rows(aggregate: Tables, data: DataSpec) -> Relation:
     """The rows that are counted: those in which none of the columns is missing."""
-    loose = [name for name in sorted(aggregate.names) if not is_never_missing(name, aggregate.rows, data)]
-    if not loose:
-        return aggregate.rows
-    tests: tuple[Condition, ...] = tuple(Negation(IsMissing(Column(name))) for name in loose)
-    return Where(aggregate.rows, tests[0] if len(tests) == 1 else AllOf(tests))
+    return with_all(aggregate.names, aggregate.rows, data)
 
 
 def _counted(rows: Relation, margin: Margin, most_rows: int | None, data: DataSpec) -> Sought:

@@ -21,7 +21,7 @@ from margrave.publish.bundle.parts.layout import Layout, Parts, sizes_of
 from margrave.publish.bundle.parts.names import CELLS
 from margrave.publish.bundle.parts.parts import known_cells_part, parquet_bytes, published_part
 from margrave.publish.numbers import rounded
-from margrave.reconstruct.published import publishable
+from margrave.reconstruct.publishable import publishable
 
 if TYPE_CHECKING:
     import pyarrow as pa

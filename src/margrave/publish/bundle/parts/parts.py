@@ -32,9 +32,9 @@ from margrave.publish.bundle.parts.names import (
 from margrave.publish.bundle.parts.shares import SHARES, has_shares, shares_part
 from margrave.publish.bundle.untrusted.parquet import read_batches, read_parquet
 from margrave.publish.microdata import Coder, columns, schema, shown
-from margrave.publish.numbers import DECIMALS, rounded
+from margrave.publish.numbers import DECIMALS, numbers_in, rounded
 from margrave.reconstruct.held import FullTable, Margins, Records
-from margrave.reconstruct.published import Published
+from margrave.reconstruct.publication import Published
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +109,7 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
     if "temperature" not in said and domain.cells() > FULL_CELLS:
         raise BundleError("release.json announces a table with more cells than any that is published as a whole")
     if rounding == "none":
-        counts = read_parquet(content, f"{FITTED}.parquet", domain.cells(), ["count"]).column("count").to_numpy()
+        counts = numbers_in(read_parquet(content, f"{FITTED}.parquet", domain.cells(), ["count"]).column("count"))
         return Published(domain, FullTable(domain, counts.reshape(domain.shape())), *about)
     batches = read_microdata(plan, rows, content)
     if "temperature" not in said:
@@ -128,7 +128,7 @@ def _read_margins(plan: Plan, domain: Domain, content: bytes) -> Margins:
     """The wanted tables that follow from no other, one after the other in one column."""
     margins = maximal(plan.spec.margins)
     sizes = [domain.cells(margin) for margin in margins]
-    counts = read_parquet(content, f"{FITTED}.parquet", sum(sizes), ["count"]).column("count").to_numpy()
+    counts = numbers_in(read_parquet(content, f"{FITTED}.parquet", sum(sizes), ["count"]).column("count"))
     pieces = np.split(counts, np.cumsum(sizes)[:-1])
     return Margins(
         domain, {margin: piece.reshape(domain.shape(margin)) for margin, piece in zip(margins, pieces, strict=True)}
@@ -209,7 +209,7 @@ def read_bars(plan: Plan, margin: Margin, name: str, content: bytes) -> Bars:
     labels = [column(label, margin) for label in ("count", "std_error", "high")]
     table = read_parquet(content, name, plan.spec.domain.cells(margin), labels)
     try:
-        count, error, high = (np.asarray(table.column(label).to_numpy(), dtype=np.float64) for label in labels)
+        count, error, high = (np.asarray(numbers_in(table.column(label)), dtype=np.float64) for label in labels)
     except (ValueError, TypeError):
         raise BundleError(f"{name} must hold numbers") from None
     return error, rounded(high - count)
@@ -295,7 +295,7 @@ def _whole(table: pa.Table, name: str, file: str) -> NDArray[np.int64]:
     found = table.column(name)
     if found.type != pa.int64() or found.null_count:
         raise BundleError(f"{file}: the column {name!r} must hold 64-bit whole numbers")
-    numbers: NDArray[np.int64] = found.to_numpy()
+    numbers: NDArray[np.int64] = numbers_in(found)
     return numbers
 
 

@@ -17,7 +17,7 @@ from margrave.algebra.words import name_of
 from margrave.errors import BundleError
 from margrave.publish.bundle.parts.layout import is_large
 from margrave.publish.bundle.untrusted.parquet import read_parquet
-from margrave.publish.numbers import rounded
+from margrave.publish.numbers import numbers_in, rounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,7 @@ def read_shares(plan: Plan, content: bytes) -> Shares:
     kinds = [(margin, whole) for _, margin, whole in shared(plan)]
     sizes = [plan.spec.domain.cells(margin) for margin, _ in kinds]
     name = f"{SHARES}.parquet"
-    widths = read_parquet(content, name, sum(sizes), ["half_width"]).column("half_width").to_numpy()
+    widths = numbers_in(read_parquet(content, name, sum(sizes), ["half_width"]).column("half_width"))
     if widths.dtype != np.float64 or not ((widths >= 0) & (widths <= 1)).all():
         raise BundleError(f"{name}: half_width must hold numbers from 0 to 1")
     return dict(zip(kinds, np.split(widths, np.cumsum(sizes)[:-1]), strict=True))

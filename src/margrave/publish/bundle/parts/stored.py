@@ -16,6 +16,7 @@ from margrave.errors import BundleError
 from margrave.planning.plan import Plan
 from margrave.publish.bundle.parts.layout import Layout, Parts
 from margrave.publish.bundle.untrusted.parquet import read_parquet
+from margrave.publish.numbers import numbers_in
 
 if TYPE_CHECKING:
     from margrave.reconstruct.bars import Bars
@@ -59,7 +60,7 @@ class Blocks:
         table = read_parquet(self.read(name), name, len(numbers), [*self.frame, *self.kinds])
         if any(column.null_count for column in table.columns):
             raise BundleError(f"{name} leaves numbers out")
-        found = {label: table.column(label).to_numpy() for label in table.column_names}
+        found = {label: numbers_in(table.column(label)) for label in table.column_names}
         first, second = (found.pop(label) for label in self.frame)
         if not (np.array_equal(first, numbers) and np.array_equal(second, places)):
             raise BundleError(f"{name} does not list its numbers in their order")

@@ -125,7 +125,7 @@ def linkage(terms: Terms) -> Attack:
         f"{percent(chance)} by knowing people in general",
         columns=COLUMNS,
         rows=rows,
-        paragraph=_paragraph(rows, sheet, chance),
+        paragraph=_paragraph(rows, sheet, chance, "knew the town" if terms.subject is None else _KNEW_SHARES),
         panels=(
             rows_panel(
                 rows, "quasi-identifiers known", "told rightly", [*map(float, range(1, len(rows) + 1))], COLUMNS
@@ -216,13 +216,16 @@ def intersected(chosen: Town, k: int, values: int, releases: int, generator: Gen
     return np.asarray(allowed[shared].sum(axis=1) == 1)
 
 
-def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], chance: float) -> str:
+_KNEW_SHARES = "knew how frequent each secret is"
+
+
+def _paragraph(rows: Sequence[Row], sheet: Sequence[tuple[str, ...]], chance: float, knew: str) -> str:
     last = rows[-1]
     words = (
         f"With all quasi-identifiers, records without names tell {percent(last.exact)} of people's secrets; a year of "
         f"noisy tables, each month for ε and nobody adding up, {percent(last.wrong)}. Margrave's records tell "
-        f"{percent(last.margrave)}, where knowing people in general tells {percent(chance)}, and no attacker on them "
-        f"more than {percent(last.bound)}."
+        f"{percent(last.margrave)}, where knowing people in general tells {percent(chance)}, and no attacker who "
+        f"{knew}, and whatever records of others, more than {percent(last.bound)}."
     )
     if len(sheet) > 2:
         words += (

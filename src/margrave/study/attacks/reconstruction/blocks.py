@@ -19,7 +19,7 @@ from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
 from margrave.noise import Generator
 from margrave.planning.asked import Sheet
-from margrave.planning.promise.advantage import advantage, guessed
+from margrave.planning.promise.advantage import guessed
 from margrave.study.attacks.draws import laplace
 from margrave.study.attacks.reconstruction.last_record import MOST_SUPPOSED, Told, last_record, mean_of
 from margrave.study.attacks.reconstruction.solver import (
@@ -64,7 +64,6 @@ def reconstruction_tables(terms: Terms) -> Attack:
     generator = Generator.seeded(f"{terms.seed} blocks")
     blocks = [_block(whole, secret, terms, generator, run) for run in range(terms.times(3))]
     chance, by_chance, bound = (float(np.mean([one[at] for one in (b.fixed for b in blocks)])) for at in range(3))
-    most = by_chance + advantage(PureDP(terms.epsilon), 2)
     rows, sheet = [], []
     for at, ways in enumerate(_ways(whole.domain)):
         records, told = (
@@ -72,7 +71,7 @@ def reconstruction_tables(terms: Terms) -> Attack:
             for kind in ("records", "told")
         )
         alone = sum(block.unique[at] is True for block in blocks)
-        rows.append(Row.of(f"up to {ways}-way", records, most if most < 1 else None))
+        rows.append(Row.of(f"up to {ways}-way", records))
         sheet.append((f"up to {ways}-way", *(f"{100 * share:.0f} %" for share in told), f"{alone} of {len(blocks)}"))
     every = [float(ways) for ways in _ways(whole.domain)]
     last = [mean_of([block.last[at] for block in blocks]) for at in range(len(every))] if blocks[0].last else []

@@ -78,7 +78,8 @@ def last_record(
         for kind in ([], alone, ours)
     ]
     first = int(likely.argmax())
-    before = min(float(likely.max()), 1 - 1e-9)
+    # Everybody in turn: the truth is drawn from the block itself, where some record may be more frequent than outside.
+    before = min(max(float(likely.max()), float(people.max() / people.sum())), 1 - 1e-9)
     chance = float(people[first] / people.sum())
     known, wrong, ours_told = map(float, shares)
     return Told(known, wrong, ours_told, chance, guessed(PureDP(epsilon), 2, before))

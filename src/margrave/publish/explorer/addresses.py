@@ -1,0 +1,125 @@
+"""How pages lead to one another: by the routes of a server, or by the files of a site. Seen from a release's pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Served:
+    """Addresses on a server; ``root`` is where the catalogue is, seen from the page.
+
+    ``scripts`` run on the page. ``computes``: the kinds of numbers that they can compute there; none without scripts.
+    """
+
+    root: str = "./"
+    scripts: tuple[str, ...] = ()
+    policy: str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
+    computes: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> bool:
+        """Whether the pages are files, and nobody answers."""
+        return False
+
+    @property
+    def builds(self) -> bool:
+        """Whether a script on the page computes what it shows."""
+        return bool(self.computes)
+
+    @property
+    def has_form(self) -> bool:
+        """Whether the page of a table has a form to change it."""
+        return True
+
+    @property
+    def catalogue(self) -> str:
+        return self.root
+
+    @property
+    def compare(self) -> str:
+        """The page of two releases, seen from the catalogue."""
+        return "compare"
+
+    def release(self, key: str) -> str:
+        """A release, seen from the catalogue."""
+        return f"r/{key}/"
+
+    @property
+    def home(self) -> str:
+        return "./"
+
+    @property
+    def about(self) -> str:
+        return "about"
+
+    @property
+    def checked(self) -> str:
+        """Where the files of a release are checked when somebody asks; empty where nobody can."""
+        return "checked"
+
+    def view(self, address: str) -> str:
+        return f"table?{address}"
+
+    def table(self, number: int, address: str) -> str:
+        """The asked table of a number, counted from 1, as it is first shown."""
+        return self.view(address)
+
+    def twin(self, kind: str, address: str) -> str:
+        """The same view for machines: ``csv`` or ``json``."""
+        return f"table.{kind}?{address}"
+
+    def file(self, name: str) -> str:
+        return f"files/{quote(name)}"
+
+
+@dataclass(frozen=True)
+class Written(Served):
+    """Files of a site. A view that is not written is in the fragment of the builder's page, which computes it."""
+
+    policy: str = (
+        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+    )
+    number: int = 0
+    """The number of the asked table that this page is of; 0 for other pages."""
+
+    @property
+    def written(self) -> bool:
+        return True
+
+    @property
+    def has_form(self) -> bool:
+        return self.builds
+
+    @property
+    def catalogue(self) -> str:
+        return f"{self.root}index.html"
+
+    @property
+    def compare(self) -> str:
+        return "compare.html"
+
+    def release(self, key: str) -> str:
+        return f"r/{key}/index.html"
+
+    @property
+    def home(self) -> str:
+        return "index.html"
+
+    @property
+    def about(self) -> str:
+        return "about.html"
+
+    @property
+    def checked(self) -> str:
+        return ""
+
+    def view(self, address: str) -> str:
+        return f"table.html#{address}"
+
+    def table(self, number: int, address: str) -> str:
+        return f"table-{number}.html"
+
+    def twin(self, kind: str, address: str) -> str:
+        return f"table-{self.number}.{kind}" if self.number else "#"

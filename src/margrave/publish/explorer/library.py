@@ -1,0 +1,151 @@
+"""The bundles that an explorer shows: found in a folder, known by their content, opened when somebody asks."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from margrave.budget.units import budget_from_dict
+from margrave.errors import BundleError, MargraveError, UsageError
+from margrave.messages.catalogue import say
+from margrave.planning.promise.guarantee import approximate
+from margrave.publish.bundle.account import unsealed
+from margrave.publish.bundle.untrusted.reading import manifest_content, opened
+from margrave.publish.bundle.words import MANIFEST
+from margrave.publish.explorer.simulations import Simulations
+from margrave.publish.released import Released
+from margrave.publish.way import TABLES
+from margrave.publish.ways.registry import load
+
+KEY = 12
+"""A release is known in addresses by so many digits of the SHA-256 of its `release.json`."""
+_OPEN = 4
+"""Releases that are kept open."""
+_MOST_BUNDLES = 10_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A bundle on the shelf, by its `release.json` alone; ``digest`` is that file's SHA-256."""
+
+    path: Path
+    digest: str
+    title: str
+    created: str | None
+    way: str
+    private: bool = True
+    guarantee: str = ""
+    tables: int = 0
+    bytes: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.digest[:KEY]
+
+    @property
+    def explorable(self) -> bool:
+        """Whether it holds tables; other ways of asking have their report."""
+        return self.way == TABLES
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """Bundles by their keys; ``skipped`` says which folders and files could not be read, and why."""
+
+    entries: Mapping[str, Entry]
+    skipped: tuple[str, ...] = ()
+    typical: dict[str, str] = field(default_factory=dict, repr=False)
+    """How far a typical interval reaches, by the key of each release of which it is known."""
+    simulations: Simulations = field(default_factory=Simulations, repr=False)
+    _open: OrderedDict[str, Released] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def entry(self, key: str) -> Entry:
+        if key not in self.entries:
+            raise UsageError(say("there is no release of that address here"))
+        return self.entries[key]
+
+    def release(self, key: str) -> Released:
+        """The release of a key, opened when it is first asked for."""
+        entry = self.entry(key)
+        if not entry.explorable:
+            raise UsageError(say("this bundle holds no tables to explore: see its report"))
+        with self._lock:
+            if key not in self._open:
+                found = load(entry.path)
+                assert isinstance(found, Released)
+                self._open[key] = found
+                while len(self._open) > _OPEN:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(key)
+            return self._open[key]
+
+    @property
+    def comparable(self) -> list[Entry]:
+        """The releases of tables, the newest first."""
+        return [entry for entry in self.search("") if entry.explorable]
+
+    def search(self, text: str) -> list[Entry]:
+        """The entries whose title has all the words, the newest first."""
+        words = text.casefold().split()
+        found = [one for one in self.entries.values() if all(word in one.title.casefold() for word in words)]
+        return sorted(sorted(found, key=lambda one: one.title), key=lambda one: one.created or "", reverse=True)
+
+
+def library_of(place: Path) -> Library:
+    """The library of a bundle, or of all bundles in a folder."""
+    if not place.exists():
+        raise UsageError(f"{place}: there is no such folder or file")
+    if not place.is_dir() or (place / MANIFEST).exists():
+        one = _entry(place)
+        return Library({one.key: one})
+    found, skipped = {}, []
+    for path in sorted(place.iterdir())[:_MOST_BUNDLES]:
+        if not (path.is_dir() and (path / MANIFEST).exists()) and path.suffix != ".zip":
+            continue
+        try:
+            one = _entry(path)
+        except BundleError as error:
+            skipped.append(f"{path.name}: {error}")
+            continue
+        found[one.key] = one
+    if not found:
+        raise UsageError(f"{place} holds no release: name a bundle, or a folder of bundles")
+    return Library(found, tuple(skipped))
+
+
+def _entry(path: Path) -> Entry:
+    with opened(path) as files:
+        content = manifest_content(files)
+    said: dict[str, Any] = unsealed(content)
+    title, created = said.get("title"), said.get("created")
+    return Entry(
+        path,
+        sha256(content).hexdigest(),
+        title if isinstance(title, str) and title else path.name,
+        created if isinstance(created, str) else None,
+        said["way"] if isinstance(said.get("way"), str) else TABLES,
+        said.get("private") is True,
+        _guarantee(said),
+        len(said["tables"]) if isinstance(said.get("tables"), list) else 0,
+        _bytes(said.get("files")),
+    )
+
+
+def _bytes(files: Any) -> int:
+    """How large the files of a bundle are together, as far as its `release.json` says so."""
+    listed = files.values() if isinstance(files, dict) else ()
+    return sum(one["bytes"] for one in listed if isinstance(one, dict) and isinstance(one.get("bytes"), int))
+
+
+def _guarantee(said: dict[str, Any]) -> str:
+    """What a release guarantees, in short, as its `release.json` has it; empty where it has nothing that is known."""
+    try:
+        return approximate(budget_from_dict(said["guarantee"]["guarantee"]))
+    except (MargraveError, KeyError, TypeError, ValueError):
+        return ""

@@ -1,0 +1,74 @@
+"""A view for machines: the same numbers as a data frame, as CSV and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from margrave.publish.csv_text import csv_text
+from margrave.publish.explorer.figures import Derived, Figures
+
+if TYPE_CHECKING:
+    from margrave.publish.released import Released
+
+_TOGETHER = "|"
+"""Between the values of a group, in files."""
+
+
+def frame_of(release: Released, figures: Figures) -> pd.DataFrame:
+    """One row a number. Cells as they are have the columns that `margrave show` gives them."""
+    if Derived(figures.grid).plain and figures.view.share == "none" and figures.view.minus is None:
+        return _cells(release, figures)
+    grid = figures.grid
+    shown = grid.axes[: len(figures.view.shown)]
+    places = np.indices(tuple(map(len, shown))).reshape(len(shown), -1)
+    columns: dict[str, Any] = {}
+    for axis, codes in zip(shown, places, strict=True):
+        values = grid.domain[axis.name].values
+        words = [_TOGETHER.join(values[code] for code in group) for group in axis.groups]
+        columns[axis.name] = [words[code] for code in codes.tolist()]
+    numbers = {named(figures): figures.cells.value, "low": figures.cells.low, "high": figures.cells.high}
+    return pd.DataFrame(columns | {name: one.ravel() for name, one in numbers.items()})
+
+
+def _cells(release: Released, figures: Figures) -> pd.DataFrame:
+    """The rows of the table that are kept, in the order of its file."""
+    grid = figures.grid
+    found = (release.noisy if figures.view.numbers == "unbiased" else release.table)(*grid.margin)
+    for axis in grid.axes:
+        if axis.name in grid.margin:
+            values = grid.domain[axis.name].values
+            found = found[found[axis.name].isin([values[code] for group in axis.groups for code in group])]
+    return found.reset_index(drop=True)
+
+
+def named(figures: Figures) -> str:
+    """What the numbers of a view are."""
+    word = "count" if figures.view.share == "none" else "share"
+    return word if figures.view.minus is None else f"{word}_difference"
+
+
+def view_csv(release: Released, figures: Figures) -> str:
+    return csv_text(frame_of(release, figures))
+
+
+def view_json(release: Released, figures: Figures) -> str:
+    """What `margrave show --json` says, and the address of the view."""
+    frame = frame_of(release, figures)
+    rows = [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict(orient="records")]
+    found = {
+        "private": release.private,
+        "table": list(figures.grid.margin),
+        "level": figures.level,
+        "view": figures.view.address(),
+        "rows": rows,
+    }
+    return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: no number where there is none."""
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,139 @@
+"""Questions that wait, and what became of them. A job is written before anybody is told that it was taken.
+
+Its id is the id of the request in the ledger: whatever is stopped, the same job is the same request, charged once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from margrave.errors import RefusedError
+from margrave.ledger.journal import canonical
+from margrave.planning.questions.every import Question, read_asked
+from margrave.planning.questions.several.batch import Batch, read_batch
+from margrave.serve.kept.tables import ServerTables, now
+
+State = Literal["waiting", "answered", "refused", "fault"]
+STATES: tuple[State, ...] = ("waiting", "answered", "refused", "fault")
+MOST_WAITING = 256
+"""Jobs of one account that may wait at a time."""
+_AT_ONCE = 500
+_COLUMNS = "id, account, dataset, asked, state, created, result"
+
+
+@dataclass(frozen=True)
+class Job:
+    """``asked`` is a question or batch as JSON; ``result`` the stored answer, or why there is none."""
+
+    id: str
+    account: str
+    dataset: str
+    asked: dict[str, Any]
+    state: State
+    created: int
+    result: bytes | None = None
+
+
+def asked_in(job: Job) -> Question | Batch:
+    """What a job asks."""
+    return read_batch(job.asked) if "questions" in job.asked else read_asked(job.asked)
+
+
+def request_id(account: str, key: str) -> str:
+    """The id of a request by the key that an account chose: nobody meets the keys of others."""
+    return "q" + sha256(f"{account}\n{key}".encode()).hexdigest()[:40]
+
+
+class Jobs:
+    """The jobs of a server."""
+
+    def __init__(self, tables: ServerTables) -> None:
+        self._tables = tables
+
+    def put(self, identity: str, account: str, dataset: str, asked: dict[str, Any]) -> Job:
+        """Take a job, or find it again: the same id stands for the same question, for ever."""
+        text = canonical(asked)
+        told = sha256(f"{dataset}\n{text}".encode()).hexdigest()
+        with self._tables.writing() as session:
+            found = list(session.rows(f"SELECT {_COLUMNS}, digest FROM server_job WHERE id = ?", (identity,)))
+            if found:
+                if found[0][-1] != told:
+                    raise RefusedError("the key was used for another question: a new question needs a new key")
+                return _job(found[0][:-1])
+            waiting = "SELECT COUNT(*) FROM server_job WHERE account = ? AND state = 'waiting'"
+            ((many,),) = list(session.rows(waiting, (account,)))
+            if many >= MOST_WAITING:
+                raise RefusedError(f"{MOST_WAITING} questions of yours wait already: ask again when some are answered")
+            job = Job(identity, account, dataset, asked, "waiting", now())
+            session.write(
+                "INSERT INTO server_job (id, account, dataset, asked, digest, state, created) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+                (identity, account, dataset, text, told, job.state, job.created),
+            )
+        return job
+
+    def next(self, dataset: str) -> Job | None:
+        """The job of a data set that waits longest."""
+        statement = f"SELECT {_COLUMNS} FROM server_job WHERE dataset = ? AND state = 'waiting' ORDER BY number LIMIT 1"
+        with self._tables.reading() as session:
+            found = list(session.rows(statement, (dataset,)))
+        return _job(found[0]) if found else None
+
+    def finish(self, identity: str, state: State, result: bytes) -> None:
+        """Note what became of a job; what is noted stays."""
+        with self._tables.writing() as session:
+            session.write(
+                "UPDATE server_job SET state = ?, result = ? WHERE id = ? AND state = 'waiting'",
+                (state, result, identity),
+            )
+
+    def again(self, identity: str) -> None:
+        """Let a job wait again that was given up after a fault: it stays charged, and asking again is free."""
+        with self._tables.writing() as session:
+            session.write(
+                "UPDATE server_job SET state = 'waiting', result = NULL WHERE id = ? AND state = 'fault'", (identity,)
+            )
+
+    def found(self, identity: str, account: str | None = None) -> Job | None:
+        """A job by its id; with an account, only one of its own."""
+        where, parameters = ("", (identity,)) if account is None else (" AND account = ?", (identity, account))
+        with self._tables.reading() as session:
+            rows = list(session.rows(f"SELECT {_COLUMNS} FROM server_job WHERE id = ?{where}", parameters))
+        return _job(rows[0]) if rows else None
+
+    def state(self, identity: str) -> State | None:
+        with self._tables.reading() as session:
+            rows = list(session.rows("SELECT state FROM server_job WHERE id = ?", (identity,)))
+        return rows[0][0] if rows else None
+
+    def states(self, identities: Sequence[str]) -> dict[str, State]:
+        """The states of several jobs."""
+        found: dict[str, State] = {}
+        with self._tables.reading() as session:
+            for at in range(0, len(identities), _AT_ONCE):
+                some = tuple(identities[at : at + _AT_ONCE])
+                marks = ", ".join("?" for _ in some)
+                found.update(session.rows(f"SELECT id, state FROM server_job WHERE id IN ({marks})", some))
+        return found
+
+    def of(self, account: str | None, after: int, limit: int) -> list[tuple[int, Job]]:
+        """Jobs with their numbers, the oldest first, behind a number; of one account, or of all."""
+        where, parameters = ("", (after, limit)) if account is None else (" AND account = ?", (after, account, limit))
+        statement = f"SELECT number, {_COLUMNS} FROM server_job WHERE number > ?{where} ORDER BY number LIMIT ?"
+        with self._tables.reading() as session:
+            return [(row[0], _job(row[1:])) for row in session.rows(statement, parameters)]
+
+    def latest(self, account: str, limit: int) -> list[Job]:
+        """The latest jobs of an account, the newest first."""
+        statement = f"SELECT {_COLUMNS} FROM server_job WHERE account = ? ORDER BY number DESC LIMIT ?"
+        with self._tables.reading() as session:
+            return [_job(row) for row in session.rows(statement, (account, limit))]
+
+
+def _job(row: Any) -> Job:
+    identity, account, dataset, asked, state, created, result = row
+    return Job(identity, account, dataset, json.loads(asked), state, created, None if result is None else bytes(result))
