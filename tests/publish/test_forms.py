@@ -27,6 +27,7 @@ PINNED = {
         4: "16e401d073aa8c6c3541981cb21ebd440bceebb30a3865a8803a2cc8a243a3ad",
         5: "e9aa883fdedc5d7ad7b779027793a62d2fbf571cd5c7b2350c1aab084b84f30c",
         6: "1ac6668cb4e3fd2bcf36ac17b058e98680c8901ee1b14fa609bf2f325375021d",
+        7: "813c7e5425d359ee5fc89cbb31c708867d7a6160e84edf9597005c844494b6c5",
     },
     "bars": {
         # Only half-widths in closed form differ between the first two.

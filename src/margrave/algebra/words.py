@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from margrave.messages.catalogue import spoken
+from margrave.messages.catalogue import say, spoken
 
 if TYPE_CHECKING:
     from margrave.algebra.domain import Margin
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def name_of(margin: Margin) -> str:
     """A margin as the heading of a table: ``smoke, age``, or ``total``."""
-    return ", ".join(margin) or "total"
+    return ", ".join(margin) or say("total")
 
 
 def in_words(margin: Iterable[str]) -> str:
     """A margin where it is listed: ``smoke, age``, or ``the total``."""
-    return ", ".join(margin) or "the total"
+    return ", ".join(margin) or say("the total")
 
 
 def margin_name(margin: Margin, values: Sequence[str] | None = None) -> str:

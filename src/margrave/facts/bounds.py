@@ -16,6 +16,7 @@ from margrave.algebra.junctions import frechet_least, frechet_most, perfect_sequ
 from margrave.algebra.words import margin_name
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.facts import Facts, KnownCell
+from margrave.messages.catalogue import say
 
 MOST_BOUNDED = 1 << 22
 MOST_PROGRAMS = 600
@@ -45,9 +46,16 @@ class CellBounds:
         if not number:
             return ()
         small = int((self.revealed & (self.high > 0) & (self.high < 3)).sum())
-        also = f", {small} of them counts of 1 or 2" if small else ""
+        told = {"known": number, "all": self.low.size, "table": margin_name(self.margin)}
+        if not small:
+            return (say("the public facts alone give away %(known)s of %(all)s cells of %(table)s", **told),)
         return (
-            f"the public facts alone give away {number} of {self.low.size} cells of {margin_name(self.margin)}{also}",
+            say(
+                "the public facts alone give away %(known)s of %(all)s cells of %(table)s, %(small)s of them counts of "
+                "1 or 2",
+                **told,
+                small=small,
+            ),
         )
 
 

@@ -42,15 +42,18 @@ STRATEGIES = {
 """What a strategy does, where a plan names it."""
 
 
+_MORE = later("… and %(left)s more measurements")
+
+
 def measurement_rows(plan: Plan, most: int | None = None) -> Rows:
     """One row a measurement, the first ``most`` of them."""
-    rows: Rows = [(name_of(margin), "exact", str(plan.domain.cells(margin)), "none", "0") for margin in plan.exact]
+    rows: Rows = [(name_of(margin), "exact", str(plan.domain.cells(margin)), say("none"), "0") for margin in plan.exact]
     for one in plan.measurements[:most]:
         outputs = str(one.query.outputs(plan.domain))
         rows.append(
             (name_of(one.query.margin), one.query.basis, outputs, one.noise.called, number(one.noise.variance**0.5))
         )
-    return _shortened(rows, len(plan.measurements) - (most or len(plan.measurements)), "measurements")
+    return _shortened(rows, len(plan.measurements) - (most or len(plan.measurements)), _MORE)
 
 
 def counted_rows(plan: Plan, most: int | None = None) -> Rows:
@@ -83,11 +86,12 @@ def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
         )
         for row in plan.forecast[:most]
     ]
-    return _shortened(rows, len(plan.forecast) - (most or len(plan.forecast)), "tables")
+    return _shortened(rows, len(plan.forecast) - (most or len(plan.forecast)), later("… and %(left)s more tables"))
 
 
-def _shortened(rows: Rows, left: int, what: str) -> Rows:
-    return [*rows, (f"… and {left} more {what}",)] if left > 0 else rows
+def _shortened(rows: Rows, left: int, more: str) -> Rows:
+    """Rows, and a last one that says how many are left out; ``more``: a message with a place for their number."""
+    return [*rows, (say(more, left=left),)] if left > 0 else rows
 
 
 def plain_table(headers: Sequence[str], rows: Rows) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from margrave.budget.events import cost
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.declared import facts_of, public_facts
 from margrave.facts.facts import KnownCell
+from margrave.messages.catalogue import say, spoken
 from margrave.planning.limits import BOUNDED_CELLS, PROGRAM_BOUNDED_CELLS
 
 if TYPE_CHECKING:
@@ -39,18 +40,29 @@ def fact_words(plan: Plan) -> tuple[str, ...]:
     unit = plan.cost.symbol
     deviation = factor if plan.measurements[0].noise.pure else factor**0.5
     exact = [margin for margin in plan.spec.margins if bool(plan.certain(margin).all())]
-    told = f"; of the wanted tables {', '.join(map(margin_name, exact))} {_are(len(exact))} exact" if exact else ""
-    most = plan.most_records
-    few = () if most is None else (f"This price counts on there being no more than the {most:,} records given.",)
-    return (
-        f"The public facts multiply the price in {unit} of these measurements by {factor:.3g}, so the noise has "
-        f"{deviation:.3g} times the standard deviation. What they tell is not measured{told}.",
-        *few,
+    said = say(
+        "The public facts multiply the price in %(unit)s of these measurements by %(factor)s, so the noise has "
+        "%(deviation)s times the standard deviation.",
+        unit=unit,
+        factor=spoken().localised(f"{factor:.3g}"),
+        deviation=spoken().localised(f"{deviation:.3g}"),
     )
+    most = plan.most_records
+    few: tuple[str, ...] = ()
+    if most is not None:
+        count = spoken().localised(f"{most:,}")
+        few = (say("This price counts on there being no more than the %(count)s records given.", count=count),)
+    return (f"{said} {_not_measured(exact)}", *few)
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+def _not_measured(exact: Sequence[Margin]) -> str:
+    """What needs no noise; ``exact``: the wanted tables that the facts tell in full."""
+    names = ", ".join(map(margin_name, exact))
+    if not exact:
+        return say("What they tell is not measured.")
+    if len(exact) == 1:
+        return say("What they tell is not measured; of the wanted tables %(names)s is exact.", names=names)
+    return say("What they tell is not measured; of the wanted tables %(names)s are exact.", names=names)
 
 
 def bounds_of(spec: Spec, values: Values) -> CellBounds | None:
@@ -77,13 +89,17 @@ def revealed(spec: Spec, values: Values) -> tuple[str, ...]:
     for fact in public:
         counts = np.asarray(values[fact.margin]) if fact.cell is None else np.array([values[fact.margin, fact.cell]])
         empty, small = int((counts == 0).sum()), int(((counts > 0) & (counts < 3)).sum())
+        told = {"table": margin_name(fact.margin)}
         if empty and fact.cell is None:
             found.append(
-                f"the public table {margin_name(fact.margin)} has {_cells(empty)} of 0, below which everything is "
-                "known to be 0"
+                say(
+                    "the public table %(table)s has %(cells)s of 0, below which everything is known to be 0",
+                    **told,
+                    cells=_cells(empty),
+                )
             )
         if small:
-            found.append(f"the public table {margin_name(fact.margin)} has {_cells(small)} of 1 or 2")
+            found.append(say("the public table %(table)s has %(cells)s of 1 or 2", **told, cells=_cells(small)))
     if len(public) > 1:
         bounds = bounds_of(spec, values)
         whole = any(fact.cell is None and bounds is not None and fact.margin == bounds.margin for fact in public)
@@ -92,4 +108,4 @@ def revealed(spec: Spec, values: Values) -> tuple[str, ...]:
 
 
 def _cells(number: int) -> str:
-    return "a cell" if number == 1 else f"{number} cells"
+    return say("a cell") if number == 1 else say("%(number)s cells", number=spoken().localised(f"{number:,}"))

@@ -26,30 +26,28 @@ from margrave.facts.declared import (
     given_cells,
     given_table,
     given_total,
-    given_values,
     is_given,
     loose_cells,
 )
 from margrave.facts.facts import Facts
 from margrave.ledger.values import Notion
+from margrave.messages.catalogue import Messages, spoken
 from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning.asked import Sheet
 from margrave.planning.defaults import LEVEL
 from margrave.planning.describe import describe, describe_html, sheets
-from margrave.planning.effect import fact_words, revealed
+from margrave.planning.effect import fact_words
 from margrave.planning.forecast import prediction
 from margrave.planning.forecast.accuracy import Accuracy, Outputs, TableForecast, forecast
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
+from margrave.planning.warned import warnings_of
 from margrave.planning.written import account_json, disclosure_json, measurement_json, notion_of, question_of
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
     from margrave.facts.price import InducedCost
-
-_LARGE_EPSILON = 10
-"""Above this a warning is given: the odds of two answers may then differ by a factor of more than 22,000."""
 
 
 @dataclass(frozen=True)
@@ -344,30 +342,15 @@ class Plan:
         return cover(self.spec.domain, tuple(dict.fromkeys(map(self.counted_margin, self.counted))))
 
     @cached_property
+    def _warned(self) -> dict[Messages, tuple[str, ...]]:
+        return {}
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know before agreeing to the plan."""
-        found = []
-        guarantee = self.guarantee
-        if guarantee.symbol == "ε" and guarantee.amount > _LARGE_EPSILON:
-            found.append(f"ε = {float(guarantee.amount):g} is above {_LARGE_EPSILON}: this protects very little")
-        if is_given(self.spec):
-            found += revealed(self.spec, given_values(self.spec))
-        if self.protection.sensitive:
-            names = ", ".join(self.protection.sensitive)
-            found.append(
-                f"only {names} of each record is protected: who is in the data, and all other attributes, are not, "
-                "and tables of those are published exactly"
-            )
-            mixed = [
-                pattern
-                for pattern in self.spec.impossible
-                if 0 < len(set(pattern) & {*self.spec.sensitive}) < len(pattern)
-            ]
-            if mixed:
-                found.append(
-                    "an impossible combination of sensitive and other values tells something about who has the others"
-                )
-        return tuple(found)
+        """What a person should know before agreeing to the plan, in the language that is spoken."""
+        if spoken() not in self._warned:
+            self._warned[spoken()] = warnings_of(self)
+        return self._warned[spoken()]
 
 
 def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: Encoding) -> tuple[Margin, ...]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from margrave.errors import BundleError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import write_file
-from margrave.messages.catalogue import spoken
 from margrave.planning.asked import Sheet
 from margrave.planning.defaults import LEVEL
 from margrave.progress import Progress
@@ -145,8 +144,6 @@ def report_of(path: str | Path, out: Path | None = None) -> Path:
     place = Path(path)
     with opened(place) as files:
         way = way_in(files)
-        if spoken().language != "en" and parsed(manifest_content(files)).get("way", TABLES) != TABLES:
-            raise UsageError("reports of this kind of release are in English only: leave the language out")
         report = way.report(files)
         if out is None and place.is_dir():
             _check_report(files)

@@ -31,8 +31,9 @@ def test_pages_come_with_a_policy_that_lets_nothing_run(server):
     found, body = asked(server, "/")
     assert found.status == 200
     assert b"A small survey" in body
-    assert found.headers["Content-Security-Policy"].startswith("default-src 'none'")
-    assert "script-src" not in found.headers["Content-Security-Policy"]
+    policy = found.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
 
 
 def test_it_answers_to_no_other_name(server):

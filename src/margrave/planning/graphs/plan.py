@@ -13,15 +13,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from margrave.algebra.words import number
-from margrave.budget.numbers import exact_text
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.facts.graphs import directed_sensitivity, undirected_sensitivity
 from margrave.ledger.values import Notion
+from margrave.messages.catalogue import say, spoken
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.asked import Sheet
 from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.graphs.spec import GraphSpec
+from margrave.planning.graphs.words import guarantee_words
 from margrave.planning.graphs.written import events_json, facts_json, graph_notion, question_of
 from margrave.planning.promise.exposure import Exposure, edges_exposed
 
@@ -134,31 +135,16 @@ class GraphPlan:
         if self.right_pairs is None or self.right_pairs >= _LITTLE:
             return ()
         return (
-            f"the noisy answer about a pair of nodes is right with probability {self.right_pairs:.3f}: the released "
-            "edges tell little beyond the block table and the public degrees",
+            say(
+                "the noisy answer about a pair of nodes is right with probability %(right)s: the released edges tell "
+                "little beyond the block table and the public degrees",
+                right=spoken().localised(f"{self.right_pairs:.3f}"),
+            ),
         )
 
     def words(self) -> tuple[str, ...]:
         """The guarantee, in sentences for people."""
-        unit, name, times = ("zero-concentrated ", "ρ", "m²") if self.gaussian else ("pure ", "ε", "m")
-        known = [(side.replace("_", "-"), len(self.spec.known_nodes(side))) for side in self.spec.sides]
-        facts = " and ".join(f"the {side}s of {count} nodes" for side, count in known if count)
-        found = [f"The release satisfies {unit}differential privacy with {name} = {exact_text(self.amount)}."]
-        if facts:
-            found += [
-                f"This is relative to public facts: the list of nodes, their groups, and {facts}, which are published "
-                "exactly and are not protected.",
-                f"Protected is one induced step: two graphs with the same facts and none between them, which differ in "
-                f"at most {self.sensitivity} edges. A change of m steps is protected by {times} times the {name}.",
-                "Releases of the same graph with the same facts add up, also when they are about different parts of "
-                "it: one step can touch all of them.",
-            ]
-        else:
-            found.append(
-                "Protected is whether any single edge is there. Public are the list of nodes and their groups."
-            )
-        found.append("Not protected is all that a node's edges tell together: it is the edge that is hidden.")
-        return tuple(found)
+        return guarantee_words(self)
 
     def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
         """The noise of each block and of each pair."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from margrave.messages.catalogue import say, spoken
 from margrave.planning.asked import Sheet
 from margrave.planning.describe import name_of, number
 from margrave.planning.local.question import WEIGHTS
@@ -26,15 +27,27 @@ _KINDS = {
 
 def guarantee_words(plan: LocalPlan) -> tuple[str, ...]:
     """The guarantee, in sentences."""
+    local = spoken().localised
     found = [
-        f"Every report satisfies pure differential privacy with ε = {float(plan.spec.epsilon):.4g} on the respondent's "
-        "own device: nobody needs to be trusted, neither the collector nor whoever listens.",
-        f"Whatever she answered, no report is more than {plan.odds} times as likely as under any other answer. A "
-        f"suspicion of 50 % about her answers can become {100 * sure(plan.odds):.0f} %, and not more.",
-        "That she took part is not protected. Reports to several collections add up: two of the same kind have twice "
-        "the ε.",
-        "Her device draws which question she reports on, whatever her answers are, and makes one report; the answers "
-        "never leave it.",
+        say(
+            "Every report satisfies pure differential privacy with ε = %(epsilon)s on the respondent's own device: "
+            "nobody needs to be trusted, neither the collector nor whoever listens.",
+            epsilon=local(f"{float(plan.spec.epsilon):.4g}"),
+        ),
+        say(
+            "Whatever she answered, no report is more than %(odds)s times as likely as under any other answer. A "
+            "suspicion of 50 %% about her answers can become %(sure)s %%, and not more.",
+            odds=plan.odds,
+            sure=f"{100 * sure(plan.odds):.0f}",
+        ),
+        say(
+            "That she took part is not protected. Reports to several collections add up: two of the same kind have "
+            "twice the ε."
+        ),
+        say(
+            "Her device draws which question she reports on, whatever her answers are, and makes one report; the "
+            "answers never leave it."
+        ),
     ]
     if plan.spec.shuffler is not None:
         found.append(_shuffled(plan))
@@ -50,13 +63,21 @@ def _shuffled(plan: LocalPlan) -> str:
     shuffler, size = plan.spec.shuffler, plan.spec.expected_size
     assert shuffler is not None
     found = plan.shuffled(size)
-    who = f"If {shuffler.name} mixes the reports and takes their tokens off, as is trusted here"
+    who = {"name": shuffler.name, "count": spoken().localised(f"{size:,}")}
     if found is None or found.guarantee is None:
-        return f"{who}, {size:,} reports are too few for a stronger guarantee: the one above stands alone."
+        return say(
+            "If %(name)s mixes the reports and takes their tokens off, as is trusted here, %(count)s reports are too "
+            "few for a stronger guarantee: the one above stands alone.",
+            **who,
+        )
     epsilon, delta = float(found.guarantee.epsilon), float(found.guarantee.delta)
-    return (
-        f"{who}, {size:,} reports together satisfy differential privacy with ε = {epsilon:.4g}, δ = {delta:.2g} "
-        "when one respondent's answers are replaced by others. Against the shuffler itself only the first holds."
+    return say(
+        "If %(name)s mixes the reports and takes their tokens off, as is trusted here, %(count)s reports together "
+        "satisfy differential privacy with ε = %(epsilon)s, δ = %(delta)s when one respondent's answers are replaced "
+        "by others. Against the shuffler itself only the first holds.",
+        **who,
+        epsilon=spoken().localised(f"{epsilon:.4g}"),
+        delta=spoken().localised(f"{delta:.2g}"),
     )
 
 

@@ -178,19 +178,33 @@ def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
     """The limits on attacks on the edges of a graph, which are what a release of it protects."""
     if public_degrees:
         found = [
-            "These limits follow from the guarantee alone. They hold whatever the attacker knows besides, however she "
-            f"computes, {_ON_AVERAGE}",
-            "A step leads to a graph with the same public degrees, and with none between. What follows from the "
-            "degrees has no limit: who knows all other edges of a node with a public degree knows the last one. So "
-            "edges are no independent coins, and no limit is stated on how many of them are told.",
-            "They are about one step. An edge at a node with a public degree is none by itself, and a node is many.",
+            say(
+                "These limits follow from the guarantee alone. They hold whatever the attacker knows besides, however "
+                "she computes, and on average over the noise; real attackers mostly reach much less."
+            ),
+            say(
+                "A step leads to a graph with the same public degrees, and with none between. What follows from the "
+                "degrees has no limit: who knows all other edges of a node with a public degree knows the last one. So "
+                "edges are no independent coins, and no limit is stated on how many of them are told."
+            ),
+            say(
+                "They are about one step. An edge at a node with a public degree is none by itself, and a node is many."
+            ),
         ]
         return _exposed(cost, STEPS, found, 1, 1, EITHER)
     node = rounded_up(guessed(cost, NODE, 0.5))
     found = [
-        _follow("of all other edges", "these tell nothing about this one"),
-        f"They are about one edge, and not about a node, whose edges are as many steps: a guess whether a node has "
-        f"{NODE} given edges or none that was right in 50 % of cases can be right in {node}.",
+        say(
+            "These limits follow from the guarantee alone. They hold for an attacker who knows everything of all other "
+            "edges, and for one who knows less where these tell nothing about this one; however she computes, and on "
+            "average over the noise; real attackers mostly reach much less."
+        ),
+        say(
+            "They are about one edge, and not about a node, whose edges are as many steps: a guess whether a node has "
+            "%(edges)s given edges or none that was right in 50 %% of cases can be right in %(often)s.",
+            edges=NODE,
+            often=node,
+        ),
     ]
     return _exposed(cost, EDGES, found, 1, 1, EITHER)
 
@@ -198,12 +212,14 @@ def edges_exposed(cost: Budget, public_degrees: bool) -> Exposure:
 def reports_exposed(cost: Budget, shuffled: bool) -> Exposure:
     """The limits on attacks by who reads the reports of a local collection: the collector, too."""
     found = [
-        _follow("of all others", _NOTHING_ABOUT_HER),
-        "They hold against everybody who reads a report, the collector too. That somebody took part is not protected: "
-        "no limit is stated.",
+        say(_ALONE),
+        say(
+            "They hold against everybody who reads a report, the collector too. That somebody took part is not "
+            "protected: no limit is stated."
+        ),
     ]
     if shuffled:
-        found.append("Who sees reports only after they were mixed reaches less.")
+        found.append(say("Who sees reports only after they were mixed reaches less."))
     found.append(say(_IN_GENERAL))
     return _exposed(cost, PEOPLE, found, None, 1, GUESSES)
 
@@ -214,22 +230,11 @@ _IN_GENERAL = later(
 )
 
 
-_NOTHING_ABOUT_HER = "these tell nothing about her"
-_ON_AVERAGE = "and on average over the noise; real attackers mostly reach much less."
-
-
 _ALONE = later(
     "These limits follow from the guarantee alone. They hold for an attacker who knows everything of all others, and "
     "for one who knows less where these tell nothing about her; however she computes, and on average over the noise; "
     "real attackers mostly reach much less."
 )
-
-
-def _follow(known: str, nothing: str) -> str:
-    return (
-        f"These limits follow from the guarantee alone. They hold for an attacker who knows everything {known}, and "
-        f"for one who knows less where {nothing}; however she computes, {_ON_AVERAGE}"
-    )
 
 
 def _in_her_place(cost: Budget, presence: int) -> str:

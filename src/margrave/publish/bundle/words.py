@@ -18,8 +18,10 @@ COMPOSITION = later(
     "Not tracked: this release was made without a ledger. Other releases from the same data add to its cost."
 )
 _UNTRACKED = {
-    "local": "Nothing to track: no budget of a data set was spent, every report being private when it left its device. "
-    "Collections that the same people report to add up for each of them."
+    "local": later(
+        "Nothing to track: no budget of a data set was spent, every report being private when it left its device. "
+        "Collections that the same people report to add up for each of them."
+    )
 }
 """What is said where a way of asking is charged to no ledger."""
 

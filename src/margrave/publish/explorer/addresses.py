@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from margrave.publish.explorer.style import policy
+
 
 @dataclass(frozen=True)
 class Served:
@@ -15,8 +17,12 @@ class Served:
 
     root: str = "./"
     scripts: tuple[str, ...] = ()
-    policy: str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
     computes: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> str:
+        """The policy of content of the page: nothing runs on those of a server."""
+        return policy("'none'", "'self'")
 
     @property
     def written(self) -> bool:
@@ -78,11 +84,13 @@ class Served:
 class Written(Served):
     """Files of a site. A view that is not written is in the fragment of the builder's page, which computes it."""
 
-    policy: str = (
-        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
-    )
     number: int = 0
     """The number of the asked table that this page is of; 0 for other pages."""
+
+    @property
+    def policy(self) -> str:
+        """Only the site's own scripts run, and only on pages that have some."""
+        return policy("'self'" if self.scripts else "'none'", "'none'")
 
     @property
     def written(self) -> bool:

@@ -123,7 +123,9 @@ class Grid:
 def grid_of(release: Released, view: View) -> Grid:
     """The grid of a view; refused where the release does not know its attributes together."""
     domain, codebook = release.domain, release.plan.spec.codebook
-    domain.margin(view.names)  # Refuses what is no attribute.
+    for name in view.names:
+        if name not in domain.names:
+            raise UsageError(say("the release has no attribute %(name)r", name=name))
     keep, join = dict(view.keep), dict(view.join)
     shown = [_axis(domain, codebook, name, keep.get(name), join.get(name, ())) for name in view.shown]
     hidden = [_axis(domain, codebook, name, keep[name], ()).together for name in view.names[len(shown) :]]
@@ -159,10 +161,10 @@ def _axis(
 ) -> Axis:
     """An attribute with its groups in the declared order; a group stands where its first value would."""
     attribute, entry = domain[name], codebook[name]
-    kept = set(range(attribute.size)) if keep is None else {attribute.code(value) for value in keep}
+    kept = set(range(attribute.size)) if keep is None else {_code(domain, name, value) for value in keep}
     groups: dict[int, tuple[int, ...]] = {code: (code,) for code in kept}
     for values in join:
-        codes = sorted({attribute.code(value) for value in values} & kept)
+        codes = sorted({_code(domain, name, value) for value in values} & kept)
         for code in codes:
             del groups[code]
         if codes:
@@ -172,11 +174,18 @@ def _axis(
     return Axis(name, entry.title or name, labels, ordered, attribute.size)
 
 
+def _code(domain: Domain, name: str, value: str) -> int:
+    """The code of a value; refused where the attribute has no such value."""
+    if value not in domain[name].values:
+        raise UsageError(say("%(name)s has no value %(value)r", name=name, value=value))
+    return domain[name].code(value)
+
+
 def base_of(grid: Grid, minus: tuple[str, str]) -> tuple[int, int]:
     """Which axis differences are along, and the group that is taken away."""
     name, value = minus
     place = next(at for at, axis in enumerate(grid.axes) if axis.name == name)
-    code = grid.domain[name].code(value)
+    code = _code(grid.domain, name, value)
     for number, group in enumerate(grid.axes[place].groups):
         if code in group:
             return place, number

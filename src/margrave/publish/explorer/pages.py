@@ -26,6 +26,7 @@ from margrave.publish.explorer.figures import Figures
 from margrave.publish.explorer.grid import knows
 from margrave.publish.explorer.library import Entry, Library
 from margrave.publish.explorer.simulations import Making
+from margrave.publish.explorer.style import sheet
 from margrave.publish.explorer.view import CHARTS, NUMBERS, ORDERS, SHARES, View
 from margrave.publish.report.quality import Quality
 from margrave.publish.report.tables import Shown, count_words, is_known
@@ -71,15 +72,6 @@ def environment() -> Environment:
 
 
 @cache
-def _style() -> Markup:
-    texts = [
-        files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8"),
-        files("margrave.publish.explorer").joinpath("explorer.css").read_text(encoding="utf-8"),
-    ]
-    return Markup("".join(texts))
-
-
-@cache
 def _said_by_scripts() -> tuple[str, ...]:
     """Every message of the scripts of a site."""
     room = files("margrave.publish.explorer.site")
@@ -97,7 +89,7 @@ def rendered(template: str, to: Served, **context: Any) -> str:
     """A page; ``to`` says how it leads to others."""
     common = {
         "to": to,
-        "style": _style(),
+        "style": Markup(sheet()),
         "version": __version__,
         "language": spoken().language,
         "number": written,
@@ -142,7 +134,12 @@ def _facts_of(entry: Entry, typical: str) -> list[tuple[str, str]]:
 
 
 def problem_page(text: str, to: Served) -> str:
-    return rendered("problem.html", to, text=text)
+    return rendered("problem.html", to, text=text, reason="")
+
+
+def unreadable_page(reason: str, to: Served) -> str:
+    """Why a bundle cannot be read, as commands say it: in English."""
+    return rendered("problem.html", to, text="", reason=reason)
 
 
 def citation(release: Released, entry: Entry, view: str = "") -> str:

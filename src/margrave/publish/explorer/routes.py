@@ -51,7 +51,7 @@ def answer(library: Library, path: str, query: str, messages: Messages = ENGLISH
         except UsageError as error:
             return Answer.text(HTML, pages.problem_page(str(error), to), 400)
         except MargraveError as error:
-            return Answer.text(HTML, pages.problem_page(str(error), to), 500)
+            return Answer.text(HTML, pages.unreadable_page(str(error), to), 500)
 
 
 def _found(library: Library, path: str, query: str, to: Served) -> Answer:

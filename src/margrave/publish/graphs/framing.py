@@ -25,7 +25,7 @@ from margrave.reconstruct.graphs import NearestGraph
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMS = Forms(words=1, report=3)
+FORMS = Forms(words=1, report=4)
 """The forms of words and report. A number is raised whenever the same graph would get another output of that part."""
 
 

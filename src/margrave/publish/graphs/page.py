@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrave.messages.catalogue import later, say, spoken
 from margrave.planning.describe import number
 from margrave.planning.graphs.shape import blocks_of, pairs_of
 from margrave.planning.promise.guarantee import approximate
@@ -17,7 +18,7 @@ from margrave.publish.report.frame import FirstScreen, framed
 from margrave.publish.report.html import details, paragraph, section, table
 from margrave.publish.report.risk import risk_section
 from margrave.publish.report.svg import picture, shortened
-from margrave.publish.report.values import Intervals, Titled
+from margrave.publish.report.values import Intervals, Titled, written
 
 if TYPE_CHECKING:
     from margrave.publish.graphs.answers import GraphAnswers
@@ -27,6 +28,18 @@ MOST_DRAWN, MOST_NAMED = 120, 40
 MOST_GROUPS = 24
 """Groups up to which the block table is drawn."""
 _MOST_ROWS = 300
+_HEADERS = {
+    "blocks": later("blocks"),
+    "pairs": later("pairs"),
+    "from_group": later("from group"),
+    "to_group": later("to group"),
+    "one_group": later("one group"),
+    "other_group": later("other group"),
+    "count": later("count"),
+    "std_error": later("std. error"),
+    "edges": later("edges"),
+}
+"""What is measured, and the columns of the block table."""
 _UPRIGHT = 0.3
 """The sine of the angle up to which a name stands above or below its node, and not beside it."""
 
@@ -41,34 +54,37 @@ def _head(graph: GraphAnswers, created: str | None) -> FirstScreen:
     spec, plan = graph.plan.spec, graph.plan
     error = number(plan.block_noise.variance**0.5)
     figures = [
-        ("privacy loss, at most", approximate(plan.cost)),
-        ("nodes (groups)", f"{len(spec.nodes)} ({len(spec.nodes.groups)})"),
-        ("edges between two groups, standard error", error),
+        (say("privacy loss, at most"), approximate(plan.cost)),
+        (say("nodes (groups)"), f"{written(len(spec.nodes))} ({written(len(spec.nodes.groups))})"),
+        (say("edges between two groups, standard error"), error),
     ]
     if plan.right_pairs is not None:
-        figures.append(("edge or no edge, right with probability", f"{plan.right_pairs:.3f}"))
+        right = spoken().localised(f"{plan.right_pairs:.3f}")
+        figures.append((say("edge or no edge, right with probability"), right))
     typical = number(float(graph.blocks()["count"].abs().median()))
-    lead = (
-        f"A typical number of edges between two groups is {typical}, with a standard error of {error} as measured. "
-        "Every number but the public degrees was changed on purpose, at random, to limit what anybody can "
-        "find out from it about any one edge."
+    lead = say(
+        "A typical number of edges between two groups is %(typical)s, with a standard error of %(error)s as measured. "
+        "Every number but the public degrees was changed on purpose, at random, to limit what anybody can find out "
+        "from it about any one edge.",
+        typical=typical,
+        error=error,
     )
-    title = plan.title or f"A graph of {len(spec.nodes)} nodes"
-    return FirstScreen("A graph under differential privacy", title, created, lead, graph.private, figures)
+    title = plan.title or say("A graph of %(count)s nodes", count=written(len(spec.nodes)))
+    return FirstScreen(say("A graph under differential privacy"), title, created, lead, graph.private, figures)
 
 
 def _meaning(graph: GraphAnswers) -> str:
-    exact = (
+    exact = say(
         "This page is an experiment with repeatable noise. The words below say what the same release would guarantee "
         "with noise that nobody can repeat; as it stands, it guarantees nothing."
     )
     words = graph.plan.words()
     return section(
         "meaning",
-        "What this means for an edge in the data",
+        say("What this means for an edge in the data"),
         "" if graph.private else paragraph(exact, "note"),
         *map(paragraph, words[1:]),
-        details("The guarantee in full", "".join(map(paragraph, (*words, composition(graph.ledger))))),
+        details(say("The guarantee in full"), "".join(map(paragraph, (*words, composition(graph.ledger))))),
     )
 
 
@@ -79,16 +95,18 @@ def _blocks(graph: GraphAnswers) -> str:
         tuple(value if isinstance(value, str) else number(float(value)) for value in row)
         for row in frame[names].head(_MOST_ROWS).itertuples(index=False, name=None)
     ]
-    headers = [name.replace("_", " ") for name in names]
+    headers = [say(_HEADERS[name]) for name in names]
     return section(
         "blocks",
-        "Edges by the groups of their ends",
+        say("Edges by the groups of their ends"),
         _block_picture(graph),
         paragraph(
-            "The count is unbiased and agrees with the public degrees; it may be negative. Edges are those of the "
-            "simple graph, where there is one."
+            say(
+                "The count is unbiased and agrees with the public degrees; it may be negative. Edges are those of the "
+                "simple graph, where there is one."
+            )
         ),
-        details("All numbers", table(headers, rows, texts=2, caption="Edges by the groups of their ends")),
+        details(say("All numbers"), table(headers, rows, texts=2, caption=say("Edges by the groups of their ends"))),
     )
 
 
@@ -103,26 +121,27 @@ def _block_picture(graph: GraphAnswers) -> str:
     for (one, other), count, error in numbers:
         for row, column in {(one, other)} if spec.directed else {(one, other), (other, one)}:
             value[row, column], width[row, column] = count, 2 * error
-    ends = ("From", "To") if spec.directed else ("One end", "Other end")
+    ends = (say("From"), say("To")) if spec.directed else (say("One end"), say("Other end"))
     cross = Cross(Titled(ends[0], groups), Titled(ends[1], groups), Intervals(value, value - width, value + width))
     return cross_table(
-        cross, "Edges by the groups of their ends; below each count, two standard errors to either side."
+        cross, say("Edges by the groups of their ends; below each count, two standard errors to either side.")
     )
 
 
 def _drawing(graph: GraphAnswers) -> str:
     if graph.nearest is None:
         return ""
-    proven = "It is" if graph.nearest.proven else "It was not proven in time to be"
-    return section(
-        "graph",
-        "A simple graph",
-        _circle(graph),
-        paragraph(
-            f"A simple graph of {int(graph.nearest.edges.sum())} edges with the public degrees. {proven} the one "
-            "nearest to the noisy answers. Single edges of it may well be wrong: see above how often."
-        ),
+    count = written(int(graph.nearest.edges.sum()))
+    if graph.nearest.proven:
+        nearest = say("It is the one nearest to the noisy answers.")
+    else:
+        nearest = say("It was not proven in time to be the one nearest to the noisy answers.")
+    said = (
+        say("A simple graph of %(count)s edges with the public degrees.", count=count),
+        nearest,
+        say("Single edges of it may well be wrong: see above how often."),
     )
+    return section("graph", say("A simple graph"), _circle(graph), paragraph(" ".join(said)))
 
 
 def _circle(graph: GraphAnswers) -> str:
@@ -150,23 +169,31 @@ def _circle(graph: GraphAnswers) -> str:
             kind = "middle" if abs(side) < _UPRIGHT else "start" if side > 0 else "end"
             body.append(f'<text class="{kind}" x="{x}" y="{y}">{escape(shortened(spec.nodes.names[node], 8))}</text>')
     inner = f'<svg viewBox="0 0 400 400" width="100%" height="400">{"".join(body)}</svg>'
-    words = f"{len(order)} nodes on a circle, groups together, and {int(nearest.edges.sum())} lines between them."
-    return picture("drawing", "The simple graph", words, 400, inner)
+    words = say(
+        "%(nodes)s nodes on a circle, groups together, and %(lines)s lines between them.",
+        nodes=len(order),
+        lines=int(nearest.edges.sum()),
+    )
+    return picture("drawing", say("The simple graph"), words, 400, inner)
 
 
 def _measured(graph: GraphAnswers) -> str:
     plan = graph.plan
-    rows = [(one.measured, f"{one.answers}", number(one.std_error)) for one in plan.forecast]
+    rows = [(say(_HEADERS[one.measured]), written(one.answers), number(one.std_error)) for one in plan.forecast]
     files = [
-        ("blocks.csv", "the block table: as measured, unbiased, and of the simple graph"),
-        ("nodes.csv", "the nodes and their groups, which are public"),
-        *((f"exact/{one.side.replace('_', '-')}.csv", "public degrees, exact") for one in plan.spec.known),
+        ("blocks.csv", say("the block table: as measured, unbiased, and of the simple graph")),
+        ("nodes.csv", say("the nodes and their groups, which are public")),
+        *((f"exact/{one.side.replace('_', '-')}.csv", say("public degrees, exact")) for one in plan.spec.known),
     ]
     if plan.pair_noise is not None:
-        files += [("pairs.csv", "the noisy answer about each pair of nodes"), ("edges.csv", "the simple graph")]
+        files += [
+            ("pairs.csv", say("the noisy answer about each pair of nodes")),
+            ("edges.csv", say("the simple graph")),
+        ]
+    headers = (say("measured"), say("numbers"), say("std. error"))
     return section(
         "measured",
-        "What was measured, and what is in the bundle",
-        table(("measured", "numbers", "std. error"), rows, caption="What was measured"),
-        table(("file", "what it holds"), files, texts=2, caption="The files, as CSV and as Parquet"),
+        say("What was measured, and what is in the bundle"),
+        table(headers, rows, caption=say("What was measured")),
+        table((say("file"), say("what it holds")), files, texts=2, caption=say("The files, as CSV and as Parquet")),
     )

@@ -33,7 +33,7 @@ from margrave.spec.spec import possible_mask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMS = Forms(words=1, report=3, bars=3)
+FORMS = Forms(words=1, report=4, bars=3)
 """The forms of words, report and bars. A number is raised whenever the same collection would get another output."""
 
 

@@ -52,16 +52,25 @@ class Cross:
         return self.turned if len(self.across) > len(self.down) else self
 
 
-def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written, shade: float | None = None) -> str:
+def shaded(shade: float) -> list[str]:
+    """The class of a shade, by hundredths in steps of two: `report.css` has each of them, up to 66.
+
+    A class, since the policy of pages allows no style but that of the page.
+    """
+    step = round(50 * shade)
+    return [f"s{2 * step}"] if step else []
+
+
+def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written, shade: float = 0.0) -> str:
     """A number over its interval, as the cell of a table."""
     value, low, high = (float(one[at]) for one in (numbers.value, numbers.low, numbers.high))
     if isnan(value):
         return f"<td>{NOBODY}</td>"
     width = max(value - low, high - value)
-    kind = ' class="unsure"' if low <= 0 < high else ""
-    style = f' style="--s:{shade:.3f}"' if shade else ""
+    kinds = [*(["unsure"] if low <= 0 < high else []), *shaded(shade)]
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     under = say("exact") if low == high else span(low, high, width, write)
-    return f"<td{kind}{style}><b>{escape(write(value, width))}</b> <small>{escape(under)}</small></td>"
+    return f"<td{kind}><b>{escape(write(value, width))}</b> <small>{escape(under)}</small></td>"
 
 
 def cross_table(cross: Cross, caption: str, write: Write = written, strongest: float = SHADE) -> str:

@@ -92,7 +92,8 @@ class Pages:
             return [f"{stems[index]}.csv" for index in self.order]
         tables = Layout.of(self.plan).tables
         some = self.order[: _LARGE_TABLES + _MOST_LISTED]
-        return [f"{tables.name(tables.part(block))}, as table number {block + 1}" for block in some]
+        names = {block: tables.name(tables.part(block)) for block in some}
+        return [say("%(file)s, as table number %(number)s", file=names[block], number=block + 1) for block in some]
 
     @cached_property
     def quality(self) -> Quality:

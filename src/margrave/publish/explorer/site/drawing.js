@@ -28,7 +28,7 @@ Object.assign(globalThis.margrave, (() => {
     const under = one.low === one.high ? say("exact") : say("%(low)s to %(high)s", ends);
     const found = element("td", [element("b", format(one.value, width)), " ", element("small", under)]);
     if (one.low <= 0 && one.high > 0) found.className = "unsure";
-    if (shade) found.style.setProperty("--s", shade.toFixed(3));
+    if (Math.round(50 * shade)) found.classList.add(`s${2 * Math.round(50 * shade)}`);
     return found;
   }
 

@@ -1,0 +1,27 @@
+"""The one style sheet of every page, and the policy of content that allows it and nothing like it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from margrave.publish.report.html import style_source
+
+
+@cache
+def sheet() -> str:
+    """That of reports, and what the explorer adds, as it stands inside each page."""
+    texts = [
+        files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8"),
+        files("margrave.publish.explorer").joinpath("explorer.css").read_text(encoding="utf-8"),
+    ]
+    return "".join(texts)
+
+
+@cache
+def policy(scripts: str, forms: str) -> str:
+    """What a page may load: its own style, known by its hash, and scripts and forms of these sources."""
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {style_source(sheet())}; form-action {forms}; "
+        "base-uri 'none'"
+    )
