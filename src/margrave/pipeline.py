@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack, overload
 from warnings import warn
 
 from margrave.algebra.domain import Margin
@@ -41,7 +41,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
 from margrave.publish.bundle.room import check_manifest
-from margrave.publish.charging import charged
+from margrave.publish.charging import charged, charged_content
 from margrave.publish.drafts.codebooks import read_codebook
 from margrave.publish.drafts.draft import Draft, draft_of
 from margrave.publish.ways.registry import bundle_way
@@ -51,6 +51,7 @@ from margrave.spec.dialect import Dialect
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from margrave.files.content import Content
     from margrave.ledger.ledger import Ledger
     from margrave.measure.questions.asking import Answerer
     from margrave.measure.questions.rehearsal import Rehearsal
@@ -172,33 +173,58 @@ def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:
     return Rehearsal(spec, data)
 
 
-def ask(
-    question: Question,
-    answers: Answerer,
-    *,
-    ledger: Ledger,
-    dataset: str,
-    account: str,
-    request: str | None = None,
-) -> AnswerTable | Release:
-    """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same.
+class Asking(TypedDict):
+    """Where a question is charged. ``request``: the id of the request in the ledger; by default a new one."""
 
-    ``request``: the id of the request in the ledger; by default a new one.
-    """
+    ledger: Ledger
+    dataset: str
+    account: str
+    request: NotRequired[str | None]
+
+
+def ask(question: Question, answers: Answerer, **where: Unpack[Asking]) -> AnswerTable | Release:
+    """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same."""
+    found: AnswerTable | Release = _question_pack(question).read(answer_content(question, answers, **where))
+    return found
+
+
+def ask_batch(batch: Batch, answers: Answerer, **where: Unpack[Asking]) -> tuple[AnswerTable, ...]:
+    """Charge several questions at once, have all of them answered, and keep the answers."""
+    found: tuple[AnswerTable, ...] = _question_pack(batch).read(answer_content(batch, answers, **where))
+    return found
+
+
+def answer_content(asked: Question | Batch, answers: Answerer, **where: Unpack[Asking]) -> Content:
+    """The same, for either, as the bytes that the ledger keeps."""
+    from margrave.planning.questions.several.batch import Batch
     from margrave.planning.questions.several.tables import TablesQuestion
-    from margrave.publish.questions.answers import AnswerPack
-    from margrave.publish.questions.asked_tables import AskedTablesPack, measured_tables
+    from margrave.publish.questions.asked_tables import measured_tables
 
-    if isinstance(question, TablesQuestion):
-        _check_tables(question.plan)
+    if isinstance(asked, TablesQuestion):
+        _check_tables(asked.plan)
     answers.check()
-    asking = request_of(question, DataSetName.parse(dataset), account, request)
-    if isinstance(question, TablesQuestion):
-        drawn = lambda: measured_tables(question, answers.numbers(question))  # noqa: E731
-        return charged(ledger, question, asking, drawn, AskedTablesPack())
-    if question.purse is not None:
-        asking = replace(asking, purse=question.purse.name)
-    return charged(ledger, question, asking, lambda: answers.numbers(question), AnswerPack())
+    asking = request_of(asked, DataSetName.parse(where["dataset"]), where["account"], where.get("request"))
+
+    def drawn() -> Any:
+        if isinstance(asked, Batch):
+            return tuple(answers.numbers(one) for one in asked.questions)
+        numbers = answers.numbers(asked)
+        return measured_tables(asked, numbers) if isinstance(asked, TablesQuestion) else numbers
+
+    if not isinstance(asked, Batch) and asked.purse is not None:
+        asking = replace(asking, purse=asked.purse.name)
+    return charged_content(where["ledger"], asked, asking, drawn, _question_pack(asked))
+
+
+def _question_pack(asked: Question | Batch) -> Any:
+    from margrave.planning.questions.several.batch import Batch
+    from margrave.planning.questions.several.tables import TablesQuestion
+    from margrave.publish.questions.answers import AnswerPack, BatchPack
+    from margrave.publish.questions.asked_tables import AskedTablesPack
+
+    if isinstance(asked, TablesQuestion):
+        return AskedTablesPack()
+    return BatchPack() if isinstance(asked, Batch) else AnswerPack()
 
 
 def open_parts(partition: PricedPartition, *, ledger: Ledger, dataset: str) -> PricedPartition:
@@ -206,21 +232,6 @@ def open_parts(partition: PricedPartition, *, ledger: Ledger, dataset: str) -> P
     from margrave.publish.questions.purses import fill_purses
 
     return fill_purses(partition, ledger=ledger, dataset=dataset)
-
-
-def ask_batch(
-    batch: Batch, answers: Answerer, *, ledger: Ledger, dataset: str, account: str, request: str | None = None
-) -> tuple[AnswerTable, ...]:
-    """Charge several questions at once, have all of them answered, and keep the answers."""
-    from margrave.publish.questions.answers import BatchPack
-
-    answers.check()
-    asking = request_of(batch, DataSetName.parse(dataset), account, request)
-
-    def draw() -> tuple[tuple[int, ...], ...]:
-        return tuple(answers.numbers(one) for one in batch.questions)
-
-    return charged(ledger, batch, asking, draw, BatchPack())
 
 
 def count(

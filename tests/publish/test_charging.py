@@ -8,6 +8,7 @@ import pytest
 
 from margrave.errors import UsageError
 from margrave.ledger import DataSetName, Ledger, Notion
+from margrave.ledger.check import verify
 from margrave.ledger.records import Pool
 from margrave.planning.asked import request_of
 from margrave.publish.charging import charged
@@ -33,6 +34,8 @@ class Guess:
 
 
 class GuessPack:
+    at_once = False
+
     def check(self, asked):
         if asked.number < 0:
             raise UsageError("too small to be kept")
@@ -94,6 +97,37 @@ def test_a_failure_after_the_draw_goes_on_from_the_same_noise(ledger):
     with pytest.raises(OSError, match="disk"):
         ask(ledger, 2, lambda: 7, Failing())
     assert ask(ledger, 2, lambda: pytest.fail("drawn again"))["answer"] == 7
+    assert spent(ledger) == eps("1/4").epsilon
+
+
+class WrittenDown(GuessPack):
+    """A way whose answer is the noisy number itself."""
+
+    at_once = True
+
+
+def kinds(ledger):
+    return [entry.kind for entry, _ in ledger.entries()][4:]
+
+
+def test_what_needs_only_to_be_written_down_is_kept_and_committed_in_one_step(ledger):
+    assert ask(ledger, 5, lambda: 42, WrittenDown())["answer"] == 42
+    assert kinds(ledger) == ["reserve", "commit"]
+    assert ask(ledger, 5, lambda: pytest.fail("drawn again"), WrittenDown())["answer"] == 42
+    ask(ledger, 6, lambda: 7)
+    assert kinds(ledger) == ["reserve", "commit", "reserve", "drawn", "commit"]
+    verify(ledger)
+
+
+def test_what_cannot_even_be_written_down_is_kept_by_itself_and_never_drawn_again(ledger):
+    class Failing(WrittenDown):
+        def write(self, asked, drawn, charge):
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk"):
+        ask(ledger, 2, lambda: 7, Failing())
+    assert kinds(ledger) == ["reserve", "drawn", "failed"]
+    assert ask(ledger, 2, lambda: pytest.fail("drawn again"), WrittenDown())["answer"] == 7
     assert spent(ledger) == eps("1/4").epsilon
 
 

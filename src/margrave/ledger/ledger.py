@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from time import time_ns
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from margrave.budget.units import Budget
 from margrave.errors import LedgerError, RefusedError, UsageError, VerificationError
@@ -39,6 +39,8 @@ from margrave.ledger.stores.store import Store, Transaction
 from margrave.ledger.values import AccountKind, Charge, DataSetName, Head, Notion, Request, check_digest
 from margrave.ledger.view import NAMES, View, decode
 from margrave.ledger.writer import Writer, tip_of
+
+R = TypeVar("R", bound=Record)
 
 
 class Ledger:
@@ -137,11 +139,14 @@ class Ledger:
         """Note that a data set was recoded for questions, by a public declaration, into a private store at a place."""
         self._write("opened", {"dataset": str(dataset), "declared": declared, "place": place})
 
-    def answers_of(self, account: str, dataset: DataSetName | str) -> list[Content]:
-        """The stored answers to all that an account has asked of a data set, each once."""
+    def answers_of(self, account: str, dataset: DataSetName | str, *, without: Collection[str] = ()) -> list[Content]:
+        """The stored answers to all that an account has asked of a data set, each once.
+
+        ``without``: requests that nobody is to be told of yet.
+        """
         asked = [one for one in self.records(RequestRecord) if (one.account, one.dataset) == (account, str(dataset))]
         with self.store.reading() as session:
-            answered_by = {one.answer: one for one in asked if one.status == "committed"}
+            answered_by = {one.answer: one for one in asked if one.status == "committed" and one.id not in without}
             return [stored_answer(session, one)[1] for one in answered_by.values()]
 
     def add_account(self, name: str, kind: AccountKind = "analyst", *, organisation: str | None = None) -> None:
@@ -298,6 +303,11 @@ class Ledger:
         """All records of a kind, by key."""
         with self.store.reading() as session:
             return [decode(key, text) for key, text in session.state_of(NAMES[kind])]
+
+    def record(self, kind: type[R], name: str) -> R | None:
+        """The record of a kind and a name."""
+        with self.store.reading() as session:
+            return View(session.state).get(kind, name)
 
     def only_dataset(self, named: DataSetName | str | None) -> DataSetName:
         """The data set that is named, or, if none is, the only one there is."""

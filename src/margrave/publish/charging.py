@@ -28,8 +28,11 @@ R = TypeVar("R", covariant=True)
 class Pack(Protocol[A, M, R]):
     """How one way of asking writes for a ledger to keep: noisy answers as drawn, and what is published of them.
 
-    ``A`` is asked, ``M`` is what was measured, ``R`` what is published.
+    ``A`` is asked, ``M`` is what was measured, ``R`` what is published. ``at_once``: whether `write` only writes the
+    noisy answers down, so that nothing is worked out between drawing and committing.
     """
+
+    at_once: bool
 
     def check(self, asked: A) -> None:
         """Refuse what could not be kept, before anything is spent on it."""
@@ -54,6 +57,8 @@ class Uncharged:
         """``reason``: why there is nothing to charge, as a sentence."""
         self._reason = reason
 
+    at_once = True
+
     def _refuse(self, *asked: Any) -> Any:
         raise UsageError(self._reason)
 
@@ -61,12 +66,19 @@ class Uncharged:
 
 
 def charged(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], pack: Pack[A, M, R]) -> R:
+    """What is published of what is asked, once it is charged."""
+    return pack.read(charged_content(ledger, asked, request, draw, pack))
+
+
+def charged_content(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], pack: Pack[A, M, R]) -> Content:
     """Reserve, draw, keep, commit: in this order, so that whatever is interrupted, nothing is there without its charge.
 
-    This is the only way to spend. What can be known without data comes first: whether the ledger could keep the answer.
+    This is the only way to spend; what comes back is what the ledger keeps. What can be known without data comes first:
+    whether the ledger could keep the answer.
 
-    Noisy answers are kept as soon as they are drawn. Whatever fails afterwards is repeated from them: drawing again
-    until it succeeds would be another, dearer question. A failure costs no more and no less than an answer.
+    Noisy answers are kept as soon as they are drawn, by themselves or with the answer that they are. Whatever fails
+    afterwards is repeated from them: drawing again until it succeeds would be another, dearer question. A failure costs
+    no more and no less than an answer.
     """
     _check_request(asked, request)
     pack.check(asked)
@@ -74,13 +86,27 @@ def charged(ledger: Ledger, asked: A, request: Request, draw: Callable[[], M], p
     if charge.content is None and charge.drawn is None:
         with noted(ledger, charge):
             answers = pack.keep(asked, draw())
+        written = _at_once(asked, answers, charge, pack)
+        if written is not None:
+            return ledger.commit(charge, *written)
         charge = ledger.keep(charge, answers)
     if charge.content is not None:
-        return pack.read(charge.content)
+        return charge.content
     assert charge.drawn is not None
     with noted(ledger, charge):
         content, identity = pack.write(asked, pack.kept(asked, charge.drawn), _section(charge))
-    return pack.read(ledger.commit(charge, content, identity))
+    return ledger.commit(charge, content, identity)
+
+
+def _at_once(asked: A, answers: Content, charge: Charge, pack: Pack[A, M, R]) -> tuple[Content, str] | None:
+    """What is published, where it needs no more than to be written down: keeping and committing are then one step.
+
+    None where it must be worked out, or could not be written: then the noisy answers are kept by themselves first.
+    """
+    if pack.at_once:
+        with suppress(Exception):
+            return pack.write(asked, pack.kept(asked, answers), _section(charge))
+    return None
 
 
 def _check_request(asked: Asked, request: Request) -> None:

@@ -16,15 +16,13 @@ from typing import Any
 from margrave import pipeline
 from margrave.errors import FaultError, MargraveError
 from margrave.files.content import reader_of
-from margrave.ledger.journal import canonical
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Opened
 from margrave.planning.questions.every import Question
 from margrave.planning.questions.several.batch import Batch
-from margrave.publish.questions.answers import AnswerTable, answer_json
 from margrave.serve.kept.jobs import Job, Jobs, State, asked_in
 from margrave.serve.kept.tables import ServerTables
-from margrave.serve.operations.problems import AWAY, problem_json, problem_of
+from margrave.serve.operations.problems import AWAY, REFUSED, note_fault, problem_json, problem_of
 
 POLL = 0.02
 """Seconds between two looks for a job, or for a data set that was opened meanwhile."""
@@ -34,6 +32,8 @@ FAULT = (
     "the question could not be answered: a fault of the machine, which says nothing about the data. If it was charged "
     "it stays so, and asking it again with the same key is free"
 )
+
+UNREADABLE = "the question was taken by another version of the server, and cannot be read any more: ask it anew"
 
 
 def seconds_of(asked: Question | Batch) -> float:
@@ -59,7 +59,12 @@ class Slot:
         if job is None:
             return False
         started = monotonic()
-        asked = asked_in(job)
+        try:
+            asked = asked_in(job)
+        except (MargraveError, KeyError, TypeError, ValueError):
+            # Written by another version: whoever asked asks anew, and those behind it are not to wait for ever.
+            self._jobs.finish(job.id, "refused", _told(problem_json(REFUSED, UNREADABLE)))
+            return True
         state, result = self._answered(job, asked)
         if self._timed and stopped.wait(rest_of_class(monotonic() - started, seconds_of(asked))):
             # The job waits on, and is found answered after the restart: its time tells nothing of this one.
@@ -77,21 +82,16 @@ class Slot:
             if found.kind.status >= 500:
                 return "fault", _told(problem_json(AWAY, FAULT))
             return "refused", _told(problem_json(found.kind, found.detail))
-        except Exception:
+        except Exception as error:
+            note_fault(error)
             return "fault", _told(problem_json(AWAY, FAULT))
 
     def _content(self, job: Job, asked: Question | Batch) -> bytes:
         """The stored answer as bytes: charged and drawn the one way there is."""
-        options: dict[str, Any] = {"ledger": self._ledger, "dataset": job.dataset, "account": job.account}
-        options["request"] = job.id
-        if isinstance(asked, Batch):
-            answers = pipeline.ask_batch(asked, self._answerer, **options)
-            return canonical({"kind": "answers", "answers": [answer_json(one) for one in answers]}).encode()
-        found = pipeline.ask(asked, self._answerer, **options)
-        if isinstance(found, AnswerTable):
-            return canonical(answer_json(found)).encode()
-        assert found.stored is not None
-        with reader_of(found.stored) as file:
+        found = pipeline.answer_content(
+            asked, self._answerer, ledger=self._ledger, dataset=job.dataset, account=job.account, request=job.id
+        )
+        with reader_of(found) as file:
             return file.read()
 
 
@@ -109,7 +109,9 @@ def hold_slot(slot: Slot, stopped: Event) -> None:
     while not stopped.is_set():
         try:
             busy = slot.step(stopped)
-        except MargraveError:
+        except Exception as error:
+            if not isinstance(error, MargraveError):
+                note_fault(error)
             busy = False
             stopped.wait(_PATIENCE)
         if not busy:

@@ -1,6 +1,6 @@
 """One HTTP worker: every operation behind the same checks, in the same order.
 
-Address, caller, rate, scope, guard, size, shape: then the operation. What it finds is told as it is, what it raises as
+Address, size, caller, rate, scope, guard, shape: then the operation. What it finds is told as it is, what it raises as
 a problem, and both are noted without a value.
 """
 
@@ -27,7 +27,7 @@ from margrave.serve.headers import SAFE_HEADERS
 from margrave.serve.kept.jobs import State
 from margrave.serve.kept.tokens import ALLOWED, PREFIX
 from margrave.serve.operations import asking, collecting, curating, parting, public
-from margrave.serve.operations.declared import JSON, OPERATIONS, Call, Caller, House, HttpReply, Operation
+from margrave.serve.operations.declared import JSON, OPERATIONS, Call, Caller, House, HttpReply, Operation, path_of
 from margrave.serve.operations.openapi import document, page
 from margrave.serve.operations.problems import (
     BAD,
@@ -35,6 +35,7 @@ from margrave.serve.operations.problems import (
     MEDIA,
     MISSING,
     NO_METHOD,
+    SLOW,
     TOO_LARGE,
     TOO_MANY,
     UNKNOWN_CALLER,
@@ -45,12 +46,14 @@ from margrave.serve.operations.problems import (
 )
 from margrave.serve.pages.explored import Shelf
 from margrave.serve.pages.site import page_routes
-from margrave.serve.rates import Buckets, Rate
+from margrave.serve.rates import Buckets, Rate, network_of
 from margrave.serve.watching import Watch
 
 GUARD_HEADER = "x-margrave-guard"
 _MOST_WAIT = 60
 _PAGE_WAIT = 5
+_BODY_WAIT = 30
+"""Seconds in which what a request brings along must have arrived."""
 _FLUSH = 1.0
 DOOR_RATE = Rate(10, 0.1)
 _DOORS = ("log_in", "accept")
@@ -126,25 +129,32 @@ class Worker:
 
     async def run(self, one: Operation, request: Request, given: Any = None) -> Response:
         """Do an operation, behind all checks. ``given``: a body that was read already."""
-        caller = Caller(None)
+        who: list[str] = []
         try:
             self.check_address(one.name, request)
-            caller = await run_in_threadpool(self.caller, request)
-            self._check(one, caller, request)
-            body = await self._body(one, request) if given is None else given
-            call = self._call(one, caller, request, body)
-            reply = await run_in_threadpool(one.handler, call)
-            if one.name == "question" and call.query.get("wait"):
-                await self._watch.settled(call.path["id"], call.query["wait"])
+            content = await self._content(one, request) if given is None else b""
+            reply, call = await run_in_threadpool(self._done, one, request, content, given, who)
+            if one.name == "question" and call.query.get("wait") and reply.value["state"] == "waiting":
+                await self._waited(call.caller.name, call.path["id"], call.query["wait"])
                 reply = await run_in_threadpool(one.handler, call)
             response = _response(reply, request)
         except Exception as error:
             response = _problem(problem_of(error))
-        who = caller.person.name if caller.person is not None else ""
-        named = ("", "") if one.nameless else (who, self.address(request))
+        named = ("", "") if one.nameless else ("".join(who), self.address(request))
         with suppress(Exception):
             await self.note(*named, one.name, response.status_code, at_once=one.noted_at_once)
         return response
+
+    def _done(
+        self, one: Operation, request: Request, content: bytes, given: Any, who: list[str]
+    ) -> tuple[HttpReply, Call]:
+        """What an operation gives, and the call that it was. All of it in one thread: who calls is told as ``who``."""
+        caller = self.caller(request)
+        if caller.person is not None:
+            who.append(caller.person.name)
+        self._check(one, caller, request)
+        call = self._call(one, caller, request, _read(content) if one.body is not None and given is None else given)
+        return one.handler(call), call
 
     async def note(self, who: str, address: str, name: str, status: int, *, at_once: bool) -> None:
         """Note a visit; what is written later takes no thread now."""
@@ -154,7 +164,7 @@ class Worker:
 
     def check_address(self, name: str, request: Request) -> None:
         """Refuse an address that comes too often."""
-        address = self.address(request)
+        address = network_of(self.address(request))
         for buckets in (self._addresses, *([self._doors] if name in _DOORS else ())):
             _check_rate(buckets, address)
 
@@ -190,31 +200,30 @@ class Worker:
 
     async def content_of(self, request: Request, most: int) -> bytes:
         """What a request brings along, of so many bytes at most."""
-        content = b""
+        content = bytearray()
         try:
-            async for chunk in request.stream():
-                content += chunk
-                if len(content) > most:
-                    raise ProblemError(TOO_LARGE, f"a request has at most {most:,} bytes")
+            async with asyncio.timeout(_BODY_WAIT):
+                async for chunk in request.stream():
+                    content += chunk
+                    if len(content) > most:
+                        raise ProblemError(TOO_LARGE, f"a request has at most {most:,} bytes")
         except ClientDisconnect:
             raise ProblemError(BAD, "the request broke off") from None
-        return content
+        except TimeoutError:
+            raise ProblemError(SLOW, f"the request took longer than {_BODY_WAIT} seconds to arrive") from None
+        return bytes(content)
 
     def check_account(self, caller: Caller) -> None:
         """Refuse an account that comes too often."""
         if caller.person is not None:
             _check_rate(self._accounts, caller.person.name)
 
-    async def _body(self, one: Operation, request: Request) -> Any:
+    async def _content(self, one: Operation, request: Request) -> bytes:
         if one.body is None:
-            return None
+            return b""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise ProblemError(WRONG_MEDIA, f"the body must be {JSON}")
-        content = await self.content_of(request, one.most_bytes)
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            raise ProblemError(BAD, "the body is no JSON") from None
+        return await self.content_of(request, one.most_bytes)
 
     def _call(self, one: Operation, caller: Caller, request: Request, body: Any) -> Call:
         query: dict[str, Any] = {}
@@ -230,14 +239,20 @@ class Worker:
         if self.secure(request):
             headers["x-margrave-scheme"] = "https"
         read = one.body.read(body, "body") if one.body is not None else None
-        path = {name: str(value) for name, value in request.path_params.items()}
+        path = path_of(request)
         return Call(self.house, caller.person, caller.scopes, caller.secret, path, query, read, headers)
 
     async def settled_for(self, caller: Caller, identity: str) -> None:
         """Wait a little for what becomes of a question of the caller's own."""
         name = caller.person.name if caller.person is not None else ""
-        if await run_in_threadpool(self.house.jobs.found, identity, name) is not None:
-            await self._watch.settled(identity, _PAGE_WAIT)
+        job = await run_in_threadpool(self.house.jobs.found, identity, name)
+        if job is not None and job.state == "waiting":
+            await self._waited(name, identity, _PAGE_WAIT)
+
+    async def _waited(self, account: str, identity: str, seconds: float) -> None:
+        self._watch.check_place(account)
+        with self._watch.place(account):
+            await self._watch.settled(identity, seconds)
 
     async def _events(self, request: Request) -> Response:
         """The states of a question as server-sent events, at multiples of a tick."""
@@ -246,15 +261,29 @@ class Worker:
         if first.status_code != 200:
             return first
         identity = str(request.path_params["id"])
+        person = (await run_in_threadpool(self.caller, request)).person
+        account = person.name if person is not None else ""
+        try:
+            self._watch.check_place(account)
+        except ProblemError as problem:
+            return _problem(problem)
 
         async def told() -> AsyncIterator[str]:
-            state: State | None = "waiting"
-            yield "event: state\ndata: waiting\n\n"
-            while state == "waiting" and not await request.is_disconnected():
-                state = await self._watch.settled(identity, _MOST_WAIT)
-                yield f"event: state\ndata: {state}\n\n"
+            state: State = "waiting"
+            with self._watch.place(account):
+                yield "event: state\ndata: waiting\n\n"
+                while state == "waiting" and not await request.is_disconnected():
+                    state = await self._watch.settled(identity, _MOST_WAIT)
+                    yield f"event: state\ndata: {state}\n\n"
 
         return StreamingResponse(told(), media_type="text/event-stream", headers=SAFE_HEADERS)
+
+
+def _read(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise ProblemError(BAD, "the body is no JSON") from None
 
 
 def _check_rate(buckets: Buckets, caller: str) -> None:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Lock
 from time import monotonic
 
 _MOST_CALLERS = 10_000
+
+
+def network_of(address: str) -> str:
+    """Whose address it is, for counting: whoever has one of version 6 has all that begin with the same 64 bits."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        mapped = found.ipv4_mapped
+        return str(mapped) if mapped is not None else str(ip_network((int(found), 64), strict=False))
+    return address
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,24 @@
-"""Waiting for what becomes of jobs: all who wait at one worker look together, at multiples of a tick."""
+"""Waiting for what becomes of jobs: one look for all who wait at one worker, at multiples of a tick."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 from starlette.concurrency import run_in_threadpool
 
+from margrave.errors import MargraveError
 from margrave.serve.kept.jobs import Jobs, State
+from margrave.serve.operations.problems import TOO_MANY, ProblemError
 
 TICK = 0.05
 """Seconds: what became of a question is looked for, and told, at multiples of this alone."""
+
+MOST_WAITING = 128
+"""How often one account may wait at one worker at a time, so that nobody keeps all of its connections busy."""
 
 
 class Watch:
@@ -20,29 +26,49 @@ class Watch:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._awaited: Counter[str] = Counter()
-        self._looking: asyncio.Task[Mapping[str, State]] | None = None
+        self._awaited: dict[str, set[asyncio.Future[State]]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._waiting: Counter[str] = Counter()
 
-    async def settled(self, identity: str, seconds: float) -> State | None:
-        """What became of a job, as soon as it waits no longer, or after so many seconds; None if there is none."""
-        state = await run_in_threadpool(self._jobs.state, identity)
-        until = monotonic() + seconds
-        self._awaited[identity] += 1
+    def check_place(self, account: str) -> None:
+        """Refuse an account that waits in all of its places."""
+        if self._waiting[account] >= MOST_WAITING:
+            raise ProblemError(TOO_MANY, "you wait for too much at once: ask again later", **{"Retry-After": "1"})
+
+    @contextmanager
+    def place(self, account: str) -> Iterator[None]:
+        """One of an account's places to wait in."""
+        self._waiting[account] += 1
         try:
-            while state == "waiting" and monotonic() < until:
-                found = await self._looked()
-                state = found.get(identity, state)
+            yield
         finally:
-            self._awaited[identity] -= 1
-            self._awaited += Counter()  # only what is still awaited stays
-        return state
+            self._waiting[account] -= 1
+            self._waiting += Counter()  # who waits no longer is forgotten
 
-    async def _looked(self) -> Mapping[str, State]:
-        """The states of all that is awaited, at the next tick: one look for everybody."""
+    async def settled(self, identity: str, seconds: float) -> State:
+        """What became of a job that waits, as soon as it waits no longer, or after so many seconds."""
+        told: asyncio.Future[State] = asyncio.get_running_loop().create_future()
+        self._awaited.setdefault(identity, set()).add(told)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
-        return await asyncio.shield(self._looking)
+        try:
+            return await asyncio.wait_for(told, seconds)
+        except TimeoutError:
+            return "waiting"
+        finally:
+            waiting = self._awaited.get(identity, set())
+            waiting.discard(told)
+            if not waiting:
+                self._awaited.pop(identity, None)
 
-    async def _look(self) -> Mapping[str, State]:
-        await asyncio.sleep(TICK - monotonic() % TICK)
-        return await run_in_threadpool(self._jobs.states, list(self._awaited))
+    async def _look(self) -> None:
+        """Look at every tick while anybody waits, and tell those whose job is settled."""
+        while self._awaited:
+            await asyncio.sleep(TICK - monotonic() % TICK)
+            found: dict[str, State] = {}
+            with suppress(MargraveError):  # a store that is away may be there again at the next tick
+                found = await run_in_threadpool(self._jobs.settled, list(self._awaited))
+            for identity, state in found.items():
+                for one in self._awaited.get(identity, ()):
+                    if not one.done():
+                        one.set_result(state)

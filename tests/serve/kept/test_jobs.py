@@ -49,8 +49,8 @@ def test_what_became_of_a_job_stays(jobs):
     jobs.again("q1")
     found = jobs.found("q1", "ann")
     assert (found.state, found.result) == ("answered", b"first") and jobs.found("q1", "bob") is None
-    assert jobs.state("q1") == "answered" and jobs.state("none") is None
-    assert jobs.states(["q1", "none"]) == {"q1": "answered"} and jobs.states([]) == {}
+    jobs.put("q2", "ann", "clinic@1", {})
+    assert jobs.settled(["q1", "q2", "none"]) == {"q1": "answered"} and jobs.settled([]) == {}
 
 
 def test_after_a_fault_a_job_waits_again(jobs):

@@ -99,6 +99,15 @@ def test_nobody_comes_in_by_a_name_that_was_disabled(people, tables, ann):
         people.disable("eve")
 
 
+def test_whoever_was_disabled_comes_back_by_a_new_invitation_alone(people, tables, ann):
+    older, (_, secret) = people.invite("analyst", "ann"), Tokens(tables).make(ann, ["read"])
+    people.disable("ann")
+    with pytest.raises(RefusedError, match="invitation"):
+        people.accept(older, "ann", PASSWORD)
+    people.accept(people.invite("analyst", "ann"), "ann", PASSWORD)
+    assert people.log_in("ann", PASSWORD).person == ann and Tokens(tables).holder(secret) is None
+
+
 def test_no_secret_is_kept(people, tables, ann):
     login = people.log_in("ann", PASSWORD)
     _, token = Tokens(tables).make(ann, ["read"])

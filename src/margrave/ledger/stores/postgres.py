@@ -123,9 +123,11 @@ class PostgresStore(Store):
                 connection.execute(_SETTLE)
 
     @contextmanager
-    def beside(self) -> Iterator[Transaction]:
+    def beside(self, *, settled: bool = True) -> Iterator[Transaction]:
         with _errors(self), self.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            if not settled:
+                connection.execute("SET LOCAL synchronous_commit = off")
             session = PostgresTransaction(connection)
             try:
                 yield session

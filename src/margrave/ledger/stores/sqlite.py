@@ -137,15 +137,22 @@ class SqliteStore(Store):
             finally:
                 connection.execute("ROLLBACK")
 
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._writing()
+
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def _writing(self, synchronous: str = "FULL") -> Iterator[Transaction]:
         if not self._writable:
             raise LedgerError(f"{self} and its folder must be writable: nothing was written")
         connection: Any = self._take()
         try:
+            if synchronous != "FULL":
+                connection.execute(f"PRAGMA synchronous={synchronous}")
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
             connection.execute("COMMIT")
+            if synchronous != "FULL":
+                connection.execute("PRAGMA synchronous=FULL")
         except MargraveError:
             with _errors(self):
                 connection.execute("ROLLBACK")
@@ -158,8 +165,11 @@ class SqliteStore(Store):
             raise
         self._keep(connection)
 
-    def beside(self) -> AbstractContextManager[Transaction]:
-        return self.writing()
+    @contextmanager
+    def beside(self, *, settled: bool = True) -> Iterator[Transaction]:
+        # The log is written in order: what is not settled now is so with the next that is, or is lost with all after.
+        with self._writing("FULL" if settled else "NORMAL") as session:
+            yield session
 
     def schema_version(self) -> int:
         with self.connection() as connection:

@@ -202,8 +202,12 @@ class Store(ABC):
         """A context with the only session that writes; it is settled on disk when the context is left."""
 
     @abstractmethod
-    def beside(self) -> Any:
-        """A context with a session that writes to tables that stand beside the ledger's, and never to those."""
+    def beside(self, *, settled: bool = True) -> Any:
+        """A context with a session that writes to tables that stand beside the ledger's, and never to those.
+
+        ``settled``: whether it is on disk when the context is left. What is not may be lost with the power, and nothing
+        that is written later without it.
+        """
 
     @abstractmethod
     def schema_version(self) -> int:

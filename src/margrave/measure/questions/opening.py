@@ -150,6 +150,8 @@ def _as_text(column: pa.Array) -> pa.Array:
 def _finish(connection: Any, spec: DataSpec, store: Path) -> None:
     """The tables of the store from what was staged: units numbered and salted, rows beyond the bound left out."""
     key = os.urandom(32).hex()
+    # How well rows can be compressed depends on what they hold, and so would the time to read them; it is also longer.
+    connection.execute("SET force_compression = 'uncompressed'")
     connection.execute(f"ATTACH '{_quoted(store)}' AS store")
     every = " UNION ALL ".join(f"SELECT id FROM stage{number}" for number in range(len(spec.tables)))
     connection.execute(

@@ -6,15 +6,18 @@ and clamped; days have a first and a last one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from margrave.budget.numbers import exact_text
 from margrave.errors import UsageError
+from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.planning.questions.kinds import Days, Kind, Numbers, Values
 from margrave.planning.questions.language.public import PublicTable
@@ -128,11 +131,27 @@ class DataSpec:
 
     def public_dict(self) -> dict[str, Any]:
         """The publishable part, in the shape of the TOML file; `load` reads it back."""
+        return dict(self._public)
+
+    @cached_property
+    def _public(self) -> Mapping[str, Any]:
         head: dict[str, Any] = {"title": self.title} if self.title else {}
         tables = {table.name: _table_dict(table) for table in self.tables}
         public = {name: public_dict(table) for name, table in self.public_tables}
         told = {**head, "neighbours": self.neighbours, "tables": tables, **({"public": public} if public else {})}
         return cast(dict[str, Any], json_ready(told))
+
+
+def declared_in(told: Mapping[str, Any]) -> DataSpec:
+    """The declaration that `DataSpec.public_dict` wrote. Every question names its own, and most name the same."""
+    if not isinstance(told, Mapping):
+        raise UsageError("a data set is declared by a table of tables")  # never by the name of a file
+    return _declared(canonical(told))
+
+
+@lru_cache(maxsize=16)
+def _declared(text: str) -> DataSpec:
+    return DataSpec.load(json.loads(text))
 
 
 def _table_dict(table: TableSpec) -> dict[str, object]:

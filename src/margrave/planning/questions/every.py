@@ -7,7 +7,7 @@ from typing import Any
 
 from margrave.budget.units import budget_from_dict
 from margrave.errors import UsageError
-from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.data_spec import DataSpec, declared_in
 from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.language.form import read_as
 from margrave.planning.questions.price.mechanisms import Price
@@ -34,7 +34,7 @@ def read_asked(value: Mapping[str, Any]) -> Question:
     budget = budget_from_dict(value["budget"]).without_delta()
     if budget is None:
         raise UsageError("a question is asked at a pure ε, or at a ρ")
-    data, aggregate = DataSpec.load(value["data"]), read_as(value["asked"], Aggregate)
+    data, aggregate = declared_in(value["data"]), read_as(value["asked"], Aggregate)
     if isinstance(aggregate, Tables):
         return read_tables(value, data, aggregate, budget)
     return PricedQuestion(data, aggregate, budget, read_purse(value["purse"], data) if "purse" in value else None)

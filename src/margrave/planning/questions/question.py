@@ -12,7 +12,7 @@ from margrave.budget.units import Budget, amount, budget_from_dict
 from margrave.errors import UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import NothingExact, Sheet
-from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.data_spec import DataSpec, declared_in
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.form import check_form_size, read_as
 from margrave.planning.questions.language.wording import said
@@ -115,6 +115,10 @@ class PricedQuestion(NothingExact):
 
     def asked_json(self) -> dict[str, Any]:
         """All that determines the answer's distribution; `read_question` reads it back."""
+        return dict(self._asked)
+
+    @cached_property
+    def _asked(self) -> Mapping[str, Any]:
         told = {
             "format": FORMAT,
             "data": self.data.public_dict(),
@@ -177,6 +181,6 @@ def read_question(value: Mapping[str, Any]) -> PricedQuestion:
     budget = budget_from_dict(value["budget"]).without_delta()
     if budget is None:
         raise UsageError("a question is asked at a pure ε, or at a ρ")
-    data = DataSpec.load(value["data"])
+    data = declared_in(value["data"])
     purse = read_purse(value["purse"], data) if "purse" in value else None
     return PricedQuestion(data, read_as(value["asked"], Aggregate), budget, purse)

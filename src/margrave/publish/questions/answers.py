@@ -137,6 +137,8 @@ def numbers_of(question: PricedQuestion) -> int:
 class AnswerPack:
     """How a ledger keeps the answer to a question: as one JSON document."""
 
+    at_once = True
+
     def check(self, asked: PricedQuestion) -> None:
         """Every question that can be asked can be kept: its cells are bounded."""
 
@@ -160,6 +162,8 @@ class AnswerPack:
 
 class BatchPack:
     """How a ledger keeps the answers to a batch: as one JSON document."""
+
+    at_once = True
 
     def check(self, asked: Batch) -> None:
         """Every question that can be asked can be kept: its cells are bounded."""
@@ -189,6 +193,8 @@ class BatchPack:
 
 class PartitionPack:
     """How a ledger keeps that a partition was paid for: what it was, and no number."""
+
+    at_once = True
 
     def check(self, asked: PricedPartition) -> None:
         """Every partition that can be made can be kept: its parts are bounded."""

@@ -32,6 +32,7 @@ def measured_tables(question: TablesQuestion, numbers: Sequence[int]) -> Measure
 class AskedTablesPack:
     """How a ledger keeps tables that were asked for: as it keeps a release of the same plan."""
 
+    at_once = False
     _pack: Pack[Any, Measured, Release] = bundle_way("release").pack
 
     def check(self, asked: TablesQuestion) -> None:

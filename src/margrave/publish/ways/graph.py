@@ -28,6 +28,8 @@ from margrave.publish.way import Asking, BundleWay, Contents, ShownTable
 class GraphPack:
     """The noisy answers about a graph, with the public degrees, and its bundle as one archive."""
 
+    at_once = False
+
     def check(self, asked: GraphPlan) -> None:
         """A graph of as many nodes as there can be is kept."""
 

@@ -84,8 +84,12 @@ class Jobs:
         return _job(found[0]) if found else None
 
     def finish(self, identity: str, state: State, result: bytes) -> None:
-        """Note what became of a job; what is noted stays."""
-        with self._tables.writing() as session:
+        """Note what became of a job; what is noted stays.
+
+        It need not be settled on disk: the ledger has the charge and the answer, and a job whose note was lost with the
+        power waits again, to be answered the same.
+        """
+        with self._tables.writing(settled=False) as session:
             session.write(
                 "UPDATE server_job SET state = ?, result = ? WHERE id = ? AND state = 'waiting'",
                 (state, result, identity),
@@ -105,19 +109,21 @@ class Jobs:
             rows = list(session.rows(f"SELECT {_COLUMNS} FROM server_job WHERE id = ?{where}", parameters))
         return _job(rows[0]) if rows else None
 
-    def state(self, identity: str) -> State | None:
+    def waiting(self, account: str) -> frozenset[str]:
+        """The jobs of an account that wait."""
+        statement = "SELECT id FROM server_job WHERE account = ? AND state = 'waiting'"
         with self._tables.reading() as session:
-            rows = list(session.rows("SELECT state FROM server_job WHERE id = ?", (identity,)))
-        return rows[0][0] if rows else None
+            return frozenset(identity for (identity,) in session.rows(statement, (account,)))
 
-    def states(self, identities: Sequence[str]) -> dict[str, State]:
-        """The states of several jobs."""
+    def settled(self, identities: Sequence[str]) -> dict[str, State]:
+        """The states of those of several jobs that wait no longer."""
         found: dict[str, State] = {}
         with self._tables.reading() as session:
             for at in range(0, len(identities), _AT_ONCE):
                 some = tuple(identities[at : at + _AT_ONCE])
                 marks = ", ".join("?" for _ in some)
-                found.update(session.rows(f"SELECT id, state FROM server_job WHERE id IN ({marks})", some))
+                statement = f"SELECT id, state FROM server_job WHERE id IN ({marks}) AND state <> 'waiting'"
+                found.update(session.rows(statement, some))
         return found
 
     def of(self, account: str | None, after: int, limit: int) -> list[tuple[int, Job]]:

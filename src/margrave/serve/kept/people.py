@@ -5,8 +5,11 @@ An analyst has the name of an account of the ledger. Nothing here can be read ba
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Literal
 
 from margrave.errors import RefusedError, UsageError
@@ -27,6 +30,7 @@ INVITED = 7 * 86_400
 """Seconds that an invitation holds."""
 LOGGED_IN = 8 * 3_600
 """Seconds that a login holds."""
+_HASHING = BoundedSemaphore(8)
 _NOBODY = "the name or the password is wrong"
 _USED = "the invitation is unknown, was used already, or has expired: ask a curator for a new one"
 
@@ -86,7 +90,8 @@ class PeopleTable:
     def accept(self, secret: str, name: str, password: str) -> Person:
         """Come in by an invitation, which is used up, and set a password."""
         _check_password(password, name)
-        kept = _hasher().hash(password)
+        with _one_of_few():
+            kept = _hasher().hash(password)
         with self._tables.writing() as session:
             taken = "DELETE FROM server_invitation WHERE digest = ? AND expires >= ? RETURNING name, role"
             found = list(session.rows(taken, (digest(secret), now())))
@@ -97,26 +102,30 @@ class PeopleTable:
                 raise RefusedError("the name is taken: choose another")
             session.write(
                 "INSERT INTO server_person (name, role, password, disabled) VALUES (?, ?, ?, 0) "
-                "ON CONFLICT (name) DO UPDATE SET password = excluded.password",
+                "ON CONFLICT (name) DO UPDATE SET password = excluded.password, disabled = 0",
                 (person.name, person.role, kept),
             )
             session.write("DELETE FROM server_login WHERE name = ?", (name,))
         return person
 
     def disable(self, name: str) -> None:
-        """Let nobody in by this name any more: logins end, and tokens no longer hold."""
+        """Let nobody in by this name any more, but by a new invitation: logins, tokens and older invitations end."""
         with self._tables.writing() as session:
             changed = session.rows("UPDATE server_person SET disabled = 1 WHERE name = ? RETURNING name", (name,))
             if not list(changed):
                 raise UsageError("there is nobody of this name")
             session.write("DELETE FROM server_login WHERE name = ?", (name,))
+            session.write("DELETE FROM server_invitation WHERE name = ?", (name,))
+            session.write("UPDATE server_token SET revoked = 1 WHERE name = ?", (name,))
 
     def log_in(self, name: str, password: str) -> Login:
         """A login, if the password is right. Whether there is such a name cannot be told, also not by the time."""
         with self._tables.reading() as session:
             found = list(session.rows("SELECT role, password, disabled FROM server_person WHERE name = ?", (name,)))
         role, kept, disabled = found[0] if found else (ROLES[0], None, 1)
-        if not _fits(kept or _decoy(), password[:MOST_PASSWORD]) or kept is None or disabled:
+        with _one_of_few():
+            fits = _fits(kept or _decoy(), password[:MOST_PASSWORD])
+        if not fits or kept is None or disabled:
             raise RefusedError(_NOBODY)
         login = Login(Person(name, role), new_secret(), new_secret())
         with self._tables.writing() as session:
@@ -152,6 +161,17 @@ def _check_password(password: str, name: str) -> None:
         raise UsageError(f"a password has {LEAST_PASSWORD} to {MOST_PASSWORD} characters")
     if name.lower() in password.lower() or len(set(password)) < 5:
         raise UsageError("the password is too easy to guess: without your name, and with five different characters")
+
+
+@contextmanager
+def _one_of_few() -> Iterator[None]:
+    """While a password is hashed, which takes 64 MiB: so not for as many at once as may come from many addresses."""
+    if not _HASHING.acquire(blocking=False):
+        raise RefusedError("too many come in at this moment: try again in a second")
+    try:
+        yield
+    finally:
+        _HASHING.release()
 
 
 @lru_cache(maxsize=1)

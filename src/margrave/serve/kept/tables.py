@@ -81,8 +81,9 @@ class ServerTables:
         found: AbstractContextManager[Transaction] = self.ledger.store.reading()
         return found
 
-    def writing(self) -> AbstractContextManager[Transaction]:
-        found: AbstractContextManager[Transaction] = self.ledger.store.beside()
+    def writing(self, *, settled: bool = True) -> AbstractContextManager[Transaction]:
+        """``settled``: whether it is on disk when the context is left."""
+        found: AbstractContextManager[Transaction] = self.ledger.store.beside(settled=settled)
         return found
 
 

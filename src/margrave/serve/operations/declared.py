@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from starlette.requests import Request
+
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Account, Opened
 from margrave.ledger.statements.allowance import Allowance, allowances
@@ -38,21 +40,22 @@ class House:
         self.people, self.tokens = PeopleTable(self.tables), Tokens(self.tables)
         self.jobs, self.access = Jobs(self.tables), AccessLog(self.tables)
         self.collections = Collections(self.tables)
-        self._declared: dict[str, tuple[Mapping[str, Any], DataSpec]] = {}
+        self._declared: dict[str, DataSpec] = {}
 
     def opened_data(self, name: str) -> DataSpec:
         """The public declaration of a data set that is open for questions."""
-        for one in self.ledger.records(Opened):
-            if one.dataset == name:
-                known = self._declared.get(name)
-                if known is None or known[0] != one.declared:
-                    known = self._declared[name] = one.declared, DataSpec.load(one.declared)
-                return known[1]
-        raise ProblemError(MISSING, "no data set of that name is open for questions")
+        # A data set is opened once: what it was opened by never changes.
+        found = self._declared.get(name)
+        if found is None:
+            one = self.ledger.record(Opened, name)
+            if one is None:
+                raise ProblemError(MISSING, "no data set of that name is open for questions")
+            found = self._declared[name] = DataSpec.load(one.declared)
+        return found
 
     def allowed(self, account: str, dataset: str) -> tuple[Allowance, ...]:
         """What an account may spend; nothing if the ledger has no such account."""
-        if all(one.name != account for one in self.ledger.records(Account)):
+        if self.ledger.record(Account, account) is None:
             return ()
         return allowances(self.ledger, account, dataset)
 
@@ -163,6 +166,14 @@ def operation(method: str, path: str, who: Who, summary: str, **options: Any) ->
         return handler
 
     return declared
+
+
+def path_of(request: Request) -> dict[str, str]:
+    """What the path of a request names. No store can look for a text with a zero in it: nothing is named so."""
+    found = {name: str(value) for name, value in request.path_params.items()}
+    if any("\0" in value for value in found.values()):
+        raise ProblemError(MISSING, "nothing has such a name")
+    return found
 
 
 def page_of(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ UNKNOWN_CALLER = ProblemKind("not-logged-in", 401, "Log in, or send a token")
 FORBIDDEN = ProblemKind("not-allowed", 403, "This is not yours to do")
 MISSING = ProblemKind("not-found", 404, "There is no such thing")
 NO_METHOD = ProblemKind("no-such-method", 405, "This cannot be done here")
+SLOW = ProblemKind("too-slow", 408, "The request took too long to arrive")
 REFUSED = ProblemKind("refused", 409, "Understood, and refused")
 TOO_LARGE = ProblemKind("too-large", 413, "The request is too large")
 WRONG_MEDIA = ProblemKind("wrong-media", 415, "Send JSON")
@@ -44,7 +45,8 @@ TOO_MANY = ProblemKind("too-many", 429, "Too many requests")
 BROKEN = ProblemKind("fault", 500, "A fault of the server")
 AWAY = ProblemKind("unavailable", 503, "The ledger cannot be reached")
 
-KINDS = (BAD, UNKNOWN_CALLER, FORBIDDEN, MISSING, NO_METHOD, REFUSED, TOO_LARGE, WRONG_MEDIA, TOO_MANY, BROKEN, AWAY)
+_OF_CALLERS = (BAD, UNKNOWN_CALLER, FORBIDDEN, MISSING, NO_METHOD, SLOW, REFUSED, TOO_LARGE, WRONG_MEDIA, TOO_MANY)
+KINDS = (*_OF_CALLERS, BROKEN, AWAY)
 _KINDS_OF: tuple[tuple[type[MargraveError], ProblemKind], ...] = (
     (UsageError, BAD),
     (SpecError, BAD),

@@ -67,8 +67,7 @@ class OpenRelease:
 
     def verified(self, content: bytes) -> dict[str, Any]:
         """What a check of the whole bundle found."""
-        found = verify_stored(content)
-        return {"holds": True, "not_checked": [str(one) for one in found.not_checked]}
+        return {"holds": True, "not_checked": list(_not_checked(content))}
 
 
 def published(house: House) -> list[PublishedRelease]:
@@ -80,13 +79,13 @@ def published(house: House) -> list[PublishedRelease]:
 
 def publish(house: House, request: str) -> PublishedRelease:
     """Release what a request of the ledger was answered with: for everybody, for ever."""
-    found = [one for one in house.ledger.records(RequestRecord) if one.id == request and one.status == "committed"]
-    if not found:
+    found = house.ledger.record(RequestRecord, request)
+    if found is None or found.status != "committed":
         raise UsageError("the ledger has no such request that was answered")
-    content = _content(house, found[0])
+    content = _content(house, found)
     if content[:2] != b"PK":
         raise RefusedError("only releases of tables are published here: this request is a question")
-    one = PublishedRelease(sha256(content).hexdigest()[:32], found[0].dataset, request, now())
+    one = PublishedRelease(sha256(content).hexdigest()[:32], found.dataset, request, now())
     with house.tables.writing() as session:
         session.write(
             "INSERT INTO server_release (id, dataset, request, published) VALUES (?, ?, ?, ?) "
@@ -98,11 +97,10 @@ def publish(house: House, request: str) -> PublishedRelease:
 
 def bundle_bytes(house: House, identity: str) -> bytes:
     """The bundle of a release, byte for byte as the ledger keeps it."""
-    listed = _listed(house, identity)
-    for one in house.ledger.records(RequestRecord):
-        if one.id == listed.request:
-            return _content(house, one)
-    raise ProblemError(MISSING, "nothing is released under that id")
+    found = house.ledger.record(RequestRecord, _listed(house, identity).request)
+    if found is None:
+        raise ProblemError(MISSING, "nothing is released under that id")
+    return _content(house, found)
 
 
 def release_named(house: House, identity: str) -> OpenRelease:
@@ -122,6 +120,12 @@ def _content(house: House, asked: RequestRecord) -> bytes:
         kept: Content = stored_answer(session, asked)[1]
     with reader_of(kept) as file:
         return file.read()
+
+
+@lru_cache(maxsize=64)
+def _not_checked(content: bytes) -> tuple[str, ...]:
+    """Of a bundle that holds, what was not checked. Anybody may ask, and it takes long: so each is checked once."""
+    return tuple(str(one) for one in verify_stored(content).not_checked)
 
 
 @lru_cache(maxsize=8)

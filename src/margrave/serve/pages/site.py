@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from margrave.errors import MargraveError
 from margrave.serve.headers import SAFE_HEADERS
-from margrave.serve.operations.declared import Caller, HttpReply
+from margrave.serve.operations.declared import Caller, HttpReply, path_of
 from margrave.serve.operations.problems import BAD, FORBIDDEN, UNKNOWN_CALLER, ProblemError, problem_of
 from margrave.serve.pages import collected, entrance, office, workbench
 from margrave.serve.pages.frame import HTML, PAGE_HEADERS, redirect, rendered, script, style
@@ -94,7 +94,7 @@ def _explored(worker: Worker) -> Callable[[Request], Any]:
 
 
 async def _look(worker: Worker, one: PageOfSite, caller: Caller, request: Request) -> Look:
-    path = {name: str(value) for name, value in request.path_params.items()}
+    path = path_of(request)
     fields: Mapping[str, list[str]] = _fields(request.url.query)
     if one.who != "public":
         worker.check_account(caller)

@@ -1,0 +1,191 @@
+"""What an attacker tried at the door, in one process: each of these told something, or kept others out, once."""
+
+import asyncio
+import threading
+from fractions import Fraction
+
+import httpx
+import pytest
+
+from margrave.budget.units import PureDP
+from margrave.errors import RefusedError
+from margrave.ledger import Ledger
+from margrave.ledger.records import Opened
+from margrave.pipeline import open_data
+from margrave.planning.questions.data_spec import DataSpec
+from margrave.serve import app as app_module
+from margrave.serve import watching
+from margrave.serve.answering import Slot, hold_slot
+from margrave.serve.app import Rates, Worker
+from margrave.serve.kept import people as people_module
+from margrave.serve.kept.jobs import asked_in
+from margrave.serve.kept.people import PeopleTable
+from margrave.serve.kept.tokens import ALLOWED, Tokens
+from margrave.serve.operations.declared import House
+from margrave.serve.rates import network_of
+from tests.serve.served import DATASET, PASSWORD
+from tests.session.conftest import SPEC, clinic
+
+QUESTION = {"text": "people count", "budget": {"epsilon": "0.1"}}
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    folder, spec = tmp_path_factory.mktemp("attacked"), DataSpec.load(SPEC)
+    with Ledger.create(folder / "ledger.db") as one:
+        one.register(DATASET, spec.notion, PureDP(Fraction(1_000)))
+        open_data(spec, clinic(), ledger=one, dataset=DATASET, place=folder / "store")
+        House(one).tables.make()
+        one.add_account("ann")
+        one.grant("ann", DATASET, PureDP(Fraction(10)))
+        yield one
+
+
+@pytest.fixture(scope="module")
+def house(ledger):
+    return House(ledger)
+
+
+@pytest.fixture(scope="module")
+def token(house):
+    people = PeopleTable(house.tables)
+    return Tokens(house.tables).make(
+        people.accept(people.invite("analyst", "ann"), "ann", PASSWORD), ALLOWED["analyst"]
+    )[1]
+
+
+@pytest.fixture
+def client(house, token, tmp_path):
+    """Requests to a worker without a network."""
+    worker = Worker(house, Rates.of(10_000), tmp_path, https=False, behind_proxy=False)
+
+    def sent(method, path, **options):
+        async def once():
+            transport = httpx.ASGITransport(worker.app)
+            headers = {"Authorization": f"Bearer {token}", **options.pop("headers", {})}
+            async with httpx.AsyncClient(transport=transport, base_url="http://here", headers=headers) as one:
+                return await one.request(method, path, **options)
+
+        return asyncio.run(once())
+
+    sent.worker = worker
+    return sent
+
+
+@pytest.fixture
+def slot(ledger):
+    one = Slot(ledger, ledger.records(Opened)[0], timed=False)
+    yield one
+    one.close()
+
+
+def ask(client, key, text="people count"):
+    body = {**QUESTION, "text": text}
+    return client("POST", f"/v1/datasets/{DATASET}/questions", json=body, headers={"Idempotency-Key": key})
+
+
+def test_no_answer_is_told_by_another_way_before_its_time_class_ends(client, house, slot):
+    """The ledger has an answer as soon as the engine is done: all answers of an account were told from there."""
+    place = f"/v1/datasets/{DATASET}/answers"
+    before = len(client("GET", place).json()["answers"])
+    made = ask(client, "early-answer").json()
+    job = house.jobs.found(made["id"])
+    assert slot._content(job, asked_in(job))
+    assert len(client("GET", place).json()["answers"]) == before
+    assert slot.step(threading.Event())
+    assert len(client("GET", place).json()["answers"]) == before + 1
+
+
+def test_a_question_of_another_version_keeps_nobody_waiting(client, house, slot):
+    """One that could not be read stood before all others of its data set, for ever."""
+    house.jobs.put("q-old", "ann", DATASET, {"format": 0})
+    made = ask(client, "behind-the-old").json()
+    stopped = threading.Event()
+    assert slot.step(stopped) and slot.step(stopped)
+    assert house.jobs.found("q-old").state == "refused" and house.jobs.found(made["id"]).state == "answered"
+
+
+def test_a_slot_outlives_what_nobody_foresaw(capsys):
+    class Broken:
+        many = 0
+
+        def step(self, stopped):
+            self.many += 1
+            if self.many == 2:
+                stopped.set()
+            raise ZeroDivisionError("a value that nobody may see")
+
+    one, stopped = Broken(), threading.Event()
+    stopped.wait = lambda seconds: stopped.is_set()
+    hold_slot(one, stopped)
+    said = capsys.readouterr().err
+    assert one.many == 2 and "ZeroDivisionError" in said and "nobody may see" not in said
+
+
+def test_names_with_a_zero_in_them_are_nobodys(client):
+    for path in (
+        "/v1/datasets/a%00b",
+        "/v1/questions/q%00",
+        "/v1/releases/%00",
+        "/v1/datasets/%00/statement",
+        "/data/%00",
+    ):
+        assert client("GET", path).status_code == 404, path
+
+
+@pytest.mark.parametrize(
+    ("address", "whose"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:bbbb::9", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("unix", "unix"),
+        ("", ""),
+    ],
+)
+def test_whoever_has_a_network_has_one_bucket(address, whose):
+    assert network_of(address) == whose
+
+
+def test_only_a_few_passwords_are_hashed_at_once(house, monkeypatch):
+    """Each takes 64 MiB: from many addresses at once they took all memory."""
+    monkeypatch.setattr(people_module, "_HASHING", threading.BoundedSemaphore(1))
+    with people_module._one_of_few(), pytest.raises(RefusedError, match="try again"):
+        house.people.log_in("nobody", PASSWORD)
+    with pytest.raises(RefusedError, match="wrong"):
+        house.people.log_in("nobody", PASSWORD)
+
+
+def test_a_body_that_never_ends_is_not_waited_for(client, monkeypatch):
+    monkeypatch.setattr(app_module, "_BODY_WAIT", 0.05)
+
+    async def dripping():
+        while True:
+            await asyncio.sleep(0.02)
+            yield b" "
+
+    reply = client(
+        "POST", f"/v1/datasets/{DATASET}/explain", content=dripping(), headers={"Content-Type": "application/json"}
+    )
+    assert reply.status_code == 408 and reply.json()["type"] == "urn:margrave:too-slow"
+
+
+def test_nobody_waits_in_all_places(client, monkeypatch, slot):
+    made = ask(client, "awaited-by-many").json()
+    place = f"/v1/questions/{made['id']}"
+    monkeypatch.setattr(watching, "MOST_WAITING", 0)
+    assert client("GET", f"{place}?wait=1").status_code == 429
+    assert client("GET", f"{place}/events").status_code == 429
+    monkeypatch.setattr(watching, "MOST_WAITING", 1)
+    assert client("GET", f"{place}?wait=1").json()["state"] == "waiting"
+    assert slot.step(threading.Event()) and client("GET", f"{place}?wait=1").json()["state"] == "answered"
+
+
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "....//x"]
+)
+def test_no_path_leads_out(client, path):
+    for start in ("/explore/", "/v1/releases/", "/data/", "/collections/", "/"):
+        reply = client("GET", start + path)
+        assert reply.status_code in (303, 404) and "root:" not in reply.text
