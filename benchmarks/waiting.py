@@ -2,7 +2,9 @@
 
     python benchmarks/waiting.py [runs] [--before SRC]
 
-The least of some runs, since other programs on the machine only make it longer. ``--before``: the folder ``src`` of
+The least of some runs, since other programs on the machine only make it longer. Modules are compiled in the first run
+and loaded in the others, as in a program that is installed, also where Python is told to write no bytecode.
+``--before``: the folder ``src`` of
 another state of the program (``git worktree add ../before COMMIT``), measured in turns with this one. The bundled
 examples are planned, released with error bars, shown and verified. *Adult* has as many attributes and values as
 eleven attributes of the Adult census file, and all its tables of up to two are wanted. *Little noise* is a release of
@@ -65,7 +67,7 @@ def seconds(source: Path, command: list[str]) -> float:
     if "--out" in command:
         shutil.rmtree(command[-1], ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "PYTHONPATH": str(source)}
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""}
     run = [sys.executable, "-m", "margrave", *command]
     subprocess.run(run, env=environment, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

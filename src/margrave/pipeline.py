@@ -4,7 +4,7 @@
 
 A spec and a plan are public and open no data. `release` checks, then enters the confidential side once, through
 `margrave.measure`, and what comes back is noisy whole numbers. Everything after that is computed from those.
-What only questions need is imported when one is asked.
+What only one of the other ways of asking needs is imported when somebody asks in that way.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack, overload
 from warnings import warn
 
 from margrave.algebra.domain import Margin
-from margrave.crossing import Collected, ExactTables, Measured, People, Profile
+from margrave.crossing import Collected, ExactTables, Measured, MeasuredGraph, People, Profile
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import DataSetName
-from margrave.local.collector import STANDARD_INPUT, collect
+from margrave.local import STANDARD_INPUT
 from margrave.measure import run
-from margrave.measure.graphs import measure_graph
-from margrave.measure.owners import read_members
 from margrave.measure.profile import profile
 from margrave.measure.sources.files.sniffed import dialect_of
 from margrave.measure.sources.paths import check_readable
@@ -31,12 +29,6 @@ from margrave.measure.sources.sources import open_source
 from margrave.noise import Generator
 from margrave.planning.asked import request_of
 from margrave.planning.checks import check_plan
-from margrave.planning.graphs.plan import GraphPlan
-from margrave.planning.graphs.spec import GraphSpec
-from margrave.planning.join.plan import JoinPlan
-from margrave.planning.join.spec import JoinSpec
-from margrave.planning.local.plan import LocalPlan
-from margrave.planning.local.spec import LocalSpec
 from margrave.planning.plan import Plan
 from margrave.planning.ways.registry import planned
 from margrave.progress import Progress
@@ -55,6 +47,12 @@ if TYPE_CHECKING:
     from margrave.ledger.ledger import Ledger
     from margrave.measure.questions.asking import Answerer
     from margrave.measure.questions.rehearsal import Rehearsal
+    from margrave.planning.graphs.plan import GraphPlan
+    from margrave.planning.graphs.spec import GraphSpec
+    from margrave.planning.join.plan import JoinPlan
+    from margrave.planning.join.spec import JoinSpec
+    from margrave.planning.local.plan import LocalPlan
+    from margrave.planning.local.spec import LocalSpec
     from margrave.planning.questions.data_spec import DataSpec
     from margrave.planning.questions.every import Question
     from margrave.planning.questions.several.batch import Batch
@@ -245,6 +243,8 @@ def count(
 
 def members(planned: JoinPlan, data: Any, progress: Progress | None = None) -> People:
     """The people of the owner whose plan of a join this is. Not private: for the owner's own side of the protocol."""
+    from margrave.measure.owners import read_members
+
     return read_members(planned.spec, planned.owner, _data(planned.spec, data), progress)
 
 
@@ -271,6 +271,8 @@ def drafted_from_codebook(codebook: str | Path, *, name: str, written: Mapping[s
 def plan_graph(spec: GraphSpec | str | Path) -> GraphPlan:
     """An earlier name of `plan`, for graphs."""
     warn("plan_graph is now called plan, for graphs as for tables", DeprecationWarning, stacklevel=2)
+    from margrave.planning.graphs.spec import GraphSpec
+
     found: GraphPlan = plan(spec if isinstance(spec, GraphSpec) else GraphSpec.load(spec))
     return found
 
@@ -284,11 +286,15 @@ def release_graph(
 ) -> GraphRelease:
     """An earlier name of `release`, for graphs."""
     warn("release_graph is now called release, for graphs as for tables", DeprecationWarning, stacklevel=2)
+    from margrave.planning.graphs.spec import GraphSpec
+
     return release(GraphSpec.load(what) if isinstance(what, str | Path) else what, data, seed=seed, progress=progress)
 
 
 def _data(spec: Spec | GraphSpec | JoinSpec | LocalSpec, data: Any) -> Any:
     if data is None:
+        from margrave.planning.join.spec import JoinSpec
+
         if isinstance(spec, JoinSpec) or spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
@@ -331,6 +337,12 @@ def _measure_tables(planned: Plan, data: Any, generator: Generator, progress: Pr
     return run.measure(planned, data, generator, progress)
 
 
+def _measure_graph(planned: GraphPlan, data: Any, generator: Generator, progress: Progress | None) -> MeasuredGraph:
+    from margrave.measure.graphs import measure_graph
+
+    return measure_graph(planned, data, generator, progress)
+
+
 def _nothing(planned: Any) -> None:
     """Nothing to refuse."""
 
@@ -348,12 +360,14 @@ def _collect(planned: LocalPlan, data: Any, generator: Generator, progress: Prog
     """Nothing of a local collection is drawn here: its noise was drawn on the respondents' devices."""
     if not generator.private:
         raise UsageError("a local collection draws no noise: its reports have it already; leave the seed out")
+    from margrave.local.collector import collect
+
     return collect(planned, data if isinstance(data, list | tuple) else [data], progress)
 
 
 MEASURES: Mapping[str, Measures] = {
     "release": Measures(_check_tables, _measure_tables),
-    "graph": Measures(_nothing, measure_graph),
+    "graph": Measures(_nothing, _measure_graph),
     "local": Measures(_nothing, _collect),
     "join": Measures(_check_join, _refuse_join),
 }

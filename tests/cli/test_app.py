@@ -77,7 +77,7 @@ def test_an_interruption_speaks_of_charges_only_where_there_are_any(monkeypatch,
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(program, "app", interrupted)
+    monkeypatch.setattr(program, "chosen", lambda _: interrupted)
     for command, charged in (("infer", False), ("release", True)):
         monkeypatch.setattr(sys, "argv", ["margrave", command, "x"])
         with pytest.raises(SystemExit):
@@ -102,6 +102,14 @@ def test_the_program_uses_one_thread_for_small_matrices_unless_told_otherwise():
 )
 def test_the_list_of_commands_cuts_no_sentence_short(group):
     assert "..." not in inside(*group, "--help").stdout.partition("Commands:")[2]
+
+
+def test_a_command_that_is_named_is_described_alone_and_every_other_word_has_all_of_them():
+    everything = len(program.app.registered_commands), len(program.app.registered_groups)
+    assert [found.callback.__name__ for found in program.chosen(["plan", "x.toml"]).registered_commands] == ["plan"]
+    for arguments in ([], ["--help"], ["plam"], ["ledger", "show"]):
+        found = program.chosen(arguments)
+        assert (len(found.registered_commands), len(found.registered_groups)) == everything
 
 
 def test_version():

@@ -303,3 +303,24 @@ def test_a_search_ends_once_nothing_better_comes():
     explore(walk, sorted((rated(target, one) for one in simple_sets(target, walk.candidates)), key=lambda s: s.value))
     assert walk.work < WORK_PER_EFFORT / 10
     assert walk.quiet_since(0.0) and not walk.quiet_since(walk.work)
+
+
+@pytest.mark.parametrize("case", [FUNGUS, CZECH], ids=["fungus", "czech"])
+def test_a_plan_that_was_descended_from_before_has_the_same_end_and_counts_as_the_same_work(case, monkeypatch):
+    def walked(remembers):
+        target = Goal(case[0], case[1])
+        walk = Walk(target, Candidates(target, 1 << 20), WORK_PER_EFFORT)
+        descents = []
+        if not remembers:
+            monkeypatch.setattr(Walk, "descend", lambda self, state: self._descend(state))
+        plain = Walk._descend
+        monkeypatch.setattr(Walk, "_descend", lambda self, state: descents.append(state) or plain(self, state))
+        starts = sorted((rated(target, m) for m in simple_sets(target, walk.candidates)), key=lambda s: s.value)
+        best = explore(walk, starts)
+        monkeypatch.undo()
+        return best.members, best.shares.tolist(), pytest.approx(walk.work), len(descents)
+
+    *known, few = walked(remembers=True)
+    *anew, many = walked(remembers=False)
+    assert known == anew
+    assert 2 * few < many

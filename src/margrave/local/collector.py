@@ -14,6 +14,7 @@ import numpy as np
 from margrave.crossing import Collected
 from margrave.errors import DataError, UsageError
 from margrave.files.writing import replace_file
+from margrave.local import STANDARD_INPUT
 from margrave.local.kept import Kept, is_kept, kept_bytes, read_kept
 from margrave.local.memory import alone
 from margrave.local.reports import TOKEN, question_digits, read_symbols
@@ -21,7 +22,6 @@ from margrave.local.tokens import Allowed, AnyToken, token_hash
 from margrave.planning.local.plan import LocalPlan
 from margrave.progress import Progress
 
-STANDARD_INPUT = "-"
 _TOGETHER = 1 << 16
 """Symbols of one question that are added up at a time."""
 _CHUNK = 1 << 24

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -80,7 +80,7 @@ class DiscreteLaplace:
             np.negative(part, out=part, where=negative)
         return out
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """2r/(1 − r)², the true variance; 2·scale², for use as a weight, where that underflows."""
         if self.scale * _UNDERFLOW <= 1:

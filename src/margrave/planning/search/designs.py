@@ -78,9 +78,9 @@ def designs(strength: int, points: int) -> Iterator[tuple[int, list[Block]]]:
         yield g, list(combinations(range(g), strength))
     if strength == 2:
         for q in PRIMES:
-            for g, blocks in ((q * q, affine_plane(q)), (q * q + q + 1, projective_plane(q))):
+            for g, plane in ((q * q, affine_plane), (q * q + q + 1, projective_plane)):
                 if g <= MOST_EMPTY * points + SPARE_POINTS:
-                    yield g, blocks
+                    yield g, plane(q)
     if strength == 3 and points >= FEWEST_OF_EIGHT:
         yield 8, binary_planes()
         yield 10, inversive_plane()

@@ -32,6 +32,7 @@ class Candidates:
         self.binary = frozenset(j for j, k in enumerate(target.sizes) if k == 2)
         everything = closure_of(target.workload)
         self._inside = set(everything)
+        self._fits: dict[Places, bool] = {}
         links: dict[Places, set[int]] = {b: set() for b in everything if self.binary.issuperset(b)}
         for t in everything:
             for j in t:
@@ -47,9 +48,17 @@ class Candidates:
         if link is None:
             return None
         s = tuple(sorted({*b, *(link & set(margin))}))
-        if s not in self._inside and cells_of(self.target.sizes, s) > self.max_cells:
-            return None
-        return s, b
+        if s not in self._fits:
+            self._fits[s] = s in self._inside or cells_of(self.target.sizes, s) <= self.max_cells
+        return (s, b) if self._fits[s] else None
+
+    def swapped(self, candidate: Candidate, first: int, second: int) -> Candidate | None:
+        """The closed candidate of a closed one in which two attributes change places."""
+        if (first in candidate[0]) == (second in candidate[0]) and (first in candidate[1]) == (second in candidate[1]):
+            return candidate
+        place = {first: second, second: first}
+        margin, contrast = ([place.get(j, j) for j in part] for part in candidate)
+        return self.closed(margin, contrast)
 
     def everything(self, limit: int) -> list[Candidate] | None:
         """All closed candidates, or None if there are more than `limit`."""

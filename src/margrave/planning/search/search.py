@@ -106,7 +106,8 @@ class Walk:
         self.pool = candidates.everything(POOL_ENTRIES // width)
         self.offered = self.pool if self.pool is not None else candidates.small(min(SMALL_POOL, POOL_ENTRIES // width))
         self.offered_rows = target.rows(self.offered)
-        self.offered_covers = self.offered_rows > 0
+        self.offered_covers = np.ascontiguousarray(self.offered_rows.T > 0)
+        self._ends: dict[tuple[tuple[Candidate, ...], bytes], tuple[State, float]] = {}
 
     @property
     def spent(self) -> bool:
@@ -139,6 +140,19 @@ class Walk:
         return State(tuple(members), rows, shares, value)
 
     def descend(self, state: State) -> State:
+        """Where `_descend` ends. Disturbed plans are often the same: a known end takes no time, and counts as work."""
+        start = (state.members, state.shares.tobytes())
+        if start in self._ends and self.work + self._ends[start][1] < self.budget:
+            end, work = self._ends[start]
+            self.work += work
+            return end
+        before = self.work
+        end = self._descend(state)
+        if state.rows.size <= SMALL_ENTRIES:
+            self._ends[start] = end, self.work - before
+        return end
+
+    def _descend(self, state: State) -> State:
         """Single moves until none helps, then merges and relabellings, until nothing helps or the work is done."""
         while not self.spent:
             before = state.value
@@ -176,9 +190,7 @@ class Walk:
                 return state
             if self.roles[pair[0]] == self.roles[pair[1]]:
                 continue
-            place = dict(zip(pair, reversed(pair), strict=True))
-            swapped = [tuple({place.get(j, j) for j in part} for part in member) for member in state.members]
-            members = [self.candidates.closed(s, b) for s, b in swapped]
+            members = [self.candidates.swapped(member, *pair) for member in state.members]
             self.work += len(members) * (WORK_PER_VARIANT + state.rows.shape[1] * self.entry_work)
             if any(m is None for m in members) or set(members) == set(state.members):
                 continue
@@ -229,22 +241,28 @@ class Walk:
 
     def screen(self, state: State, stay: list[int], rows: Floats) -> Iterator[tuple[int, float]]:
         """The most promising (row, share) when the others keep their proportions."""
-        freed = 1 - state.shares[stay].sum() if len(stay) < len(state.members) else 0.0
-        grid = np.array(FREED_SHARES) * freed if freed else np.array(NEW_SHARES)
-        left = state.shares[stay] / max(state.shares[stay].sum(), TINY)
+        kept = state.shares[stay]
+        total = kept.sum()
+        freed = 1 - total if len(stay) < len(state.members) else 0.0
+        grid = np.minimum(np.array(FREED_SHARES if freed else NEW_SHARES) * (freed or 1.0), MOST_SHARE)
+        left = kept / max(total, TINY)
         rest = state.rows[stay].T @ (left * left)
         # Only candidates that cover everything left uncovered can help.
         bare = rest <= 0
-        covers = self.offered_covers if rows is self.offered_rows else rows > 0
-        able = np.flatnonzero(covers[:, bare].all(axis=1)) if bare.any() else np.arange(len(rows))
+        covers = self.offered_covers if rows is self.offered_rows else rows.T > 0
+        able = covers[bare].all(axis=0).nonzero()[0] if bare.any() else np.arange(len(rows))
+        if not len(able):
+            return
         tried = rows[able] if len(able) < len(rows) else rows
-        best = np.full(len(able), np.inf)
-        share = np.zeros(len(able))
-        for t in np.minimum(grid, MOST_SHARE):
-            self.work += rows.shape[1] * len(able) * self.entry_work
-            values = self.target.value((1 - t) ** 2 * rest + t * t * tried)
-            share = np.where(values < best, t, share)
-            best = np.minimum(values, best)
+        self.work += len(grid) * rows.shape[1] * len(able) * self.entry_work
+        if len(stay) < len(state.members) - 1:
+            # Few pairs are worth replacing. No share leaves more to the others than the least, or gives more to a
+            # candidate than the largest: where both at once are too little, each is.
+            most = self.target.value((1 - grid[0]) ** 2 * rest + grid[-1] * grid[-1] * tried)
+            if not (most < MOVE_HOPE * state.value).any():
+                return
+        values = [self.target.value((1 - t) ** 2 * rest + t * t * tried) for t in grid]
+        best, share = np.min(values, axis=0), grid[np.argmin(values, axis=0)]
         keep = PROPOSALS if state.rows.size <= SMALL_ENTRIES else FEW_PROPOSALS
         for i in np.argsort(best, kind="stable")[:keep]:
             if best[i] < MOVE_HOPE * state.value:

@@ -61,11 +61,18 @@ class _Model:
 
     def energy(self, effects: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
         """Minus the log posterior, its gradient, and the table."""
+        slope, table, off = self.slope(effects, prior)
+        return self.height(effects, prior, off), slope, table
+
+    def slope(self, effects: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
+        """The gradient of the energy, the table, and how far it is off what was measured."""
         table = self.table(effects)
         off = table @ self.rows.T - self.centre
-        pull = self.weights * off
-        value = 0.5 * _products(pull, off) + 0.5 * _products(prior, effects**2)
-        return value, (table * (pull @ self.rows)) @ self.rows.T + prior * effects, table
+        return (table * ((self.weights * off) @ self.rows)) @ self.rows.T + prior * effects, table, off
+
+    def height(self, effects: Floats, prior: Floats, off: Floats) -> Floats:
+        """The energy of effects whose table is off by so much."""
+        return 0.5 * _products(self.weights * off, off) + 0.5 * _products(prior, effects**2)
 
     def curvature(self, table: Floats, prior: Floats) -> Floats:
         """The Gauss–Newton matrices of the energy."""
@@ -237,13 +244,13 @@ def _move(
     value, slope, table = model.energy(effects, prior)
     step = (step * (1 + 0.1 * float(np.tanh(draw[0]))))[:, None]
     moving = still - 0.5 * step * (slope[:, None, :] @ spread)[:, 0]
-    new, tried, ahead = effects, value, table
+    new = effects
     for leap in range(_LEAPS):
         new = new + step * (spread @ moving[..., None])[..., 0]
-        tried, slope, ahead = model.energy(new, prior)
+        slope, ahead, off = model.slope(new, prior)
         share = 1.0 if leap < _LEAPS - 1 else 0.5
         moving = moving - share * step * (slope[:, None, :] @ spread)[:, 0]
-    rise = tried + 0.5 * _products(moving, moving) - value - 0.5 * float(still @ still)
+    rise = model.height(new, prior, off) + 0.5 * _products(moving, moving) - value - 0.5 * float(still @ still)
     chance = np.where(np.isfinite(rise), np.exp(-np.maximum(rise, 0.0)), 0.0)
     taken = float(ndtr(draw[1])) < chance
     return np.where(taken[:, None], new, effects), np.where(taken[:, None], ahead, table), chance
