@@ -3,7 +3,7 @@
 Each row is many answers, a few for each of many random data sets: exact sums are made up here, and noise is drawn as
 the engine draws it. `error / forecast` is the error (root mean square) over the one that was forecast, `covered` how
 often the interval of 95 % held the truth; both with a standard error, over data sets.
-Run with: python benchmarks/questions_error.py [data sets]
+Run with: python benchmarks/questions_error.py [data sets [part of a row's name]]
 """
 
 from __future__ import annotations
@@ -97,17 +97,67 @@ def cumulatives(budget: PureDP | ZCDP, chance: np.random.Generator, generator: G
             yield one.value - truth, question.forecast[0].std_error or 0.0, hit(one, truth)
 
 
-def quantiles(budget: PureDP | ZCDP, chance: np.random.Generator, generator: Generator) -> Errors:
-    """Their errors are in values, and not forecast: coverage alone."""
-    shares = [number / 20 for number in range(1, 20)]
-    question = asked(f"people quantiles({', '.join(map(str, shares))}) of pay", budget)
-    found = np.bincount(values(chance), minlength=101)
-    through = np.cumsum(found)
-    exact = tree_counts(found, question.mechanism.branching, question.mechanism.levels).tolist()
-    truths = [int(np.argmax(through * 20 >= (place + 1) * through[-1])) for place in range(19)]
-    for _ in range(ANSWERS):
-        for one, truth in zip(drawn(question, exact, generator).rows, truths, strict=True):
-            yield float("nan"), 1.0, hit(one, truth)
+SHARES = [number / 20 for number in range(1, 20)]
+LISTED = ", ".join(map(str, SHARES))
+
+
+def few(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    return chance.normal(0.5, 0.15, chance.integers(50, 500)) * size
+
+
+def skewed(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    return np.exp(chance.normal(np.log(0.02), 1, many(chance))) * size
+
+
+def ties(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    return np.round(np.clip(chance.normal(0.5, 0.2, many(chance)), 0, 1) * 20) / 20 * (size - 1)
+
+
+def gap(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    """Nothing lies between two parts, and the first is the share itself, or one row less: the quantile is at an end of
+    the gap, and everything between fits what was seen nearly as well.
+    """
+    rows = 20 * (many(chance) // 20)
+    below = rows * (place + 1) // 20 - chance.integers(0, 2)
+    return np.concatenate([chance.uniform(0, 0.3, below), chance.uniform(0.6, 1, rows - below)]) * size
+
+
+def smooth(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    if chance.random() < 0.3:
+        return chance.exponential(chance.uniform(0.05, 0.5), many(chance)) * size
+    return chance.normal(chance.uniform(0.1, 0.9), chance.uniform(0.05, 0.3), many(chance)) * size
+
+
+def many(chance: np.random.Generator) -> int:
+    return int(10 ** chance.uniform(3, 5))
+
+
+def quantiles(size: int, kind: Callable[..., np.ndarray], again: bool = False) -> Callable[..., Errors]:
+    """Nineteen of them, over a grid; of a gap the one at it. Their errors are in values, and not forecast.
+
+    ``again``: asked once more, of the rows up to what the median seemed to be.
+    """
+    spec = DataSpec.load(f"[tables.people]\n[tables.people.columns]\npay = {{ number = [0, {size - 1}] }}\n")
+
+    def errors(budget: PureDP | ZCDP, chance: np.random.Generator, generator: Generator) -> Errors:
+        question = PricedQuestion(spec, parsed(f"people quantiles({LISTED}) of pay", spec), budget)
+        place = int(chance.integers(0, 19))
+        found = np.bincount(np.clip(kind(chance, size, place), 0, size - 1).astype(int), minlength=size)
+        answer = in_tree(question, found, generator)
+        if again:
+            found = np.where(np.arange(size) <= answer.rows[9].value, found, 0)
+            answer = in_tree(question, found, generator)
+        through = np.cumsum(found)
+        for at in [place] if kind is gap else range(19):
+            truth = int(np.argmax(through * 20 >= (at + 1) * through[-1]))
+            yield float("nan"), 1.0, hit(answer.rows[at], truth)
+
+    return errors
+
+
+def in_tree(question: PricedQuestion, found: np.ndarray, generator: Generator) -> AnswerTable:
+    shape = question.mechanism.branching, question.mechanism.levels
+    return drawn(question, tree_counts(found, *shape).tolist(), generator)
 
 
 def fixed(budget: PureDP | ZCDP, chance: np.random.Generator, generator: Generator) -> Errors:
@@ -160,7 +210,14 @@ ROWS: dict[str, Callable[..., Errors]] = {
     "average": averages,
     "variance": variances,
     "cumulative": cumulatives,
-    "19 quantiles": quantiles,
+    "19 quantiles over 101 values": quantiles(101, smooth),
+    "19 quantiles over 2,001 values": quantiles(2_001, smooth),
+    "19 quantiles over 20,001 values": quantiles(20_001, smooth),
+    "19 quantiles over 2,001 values, of 50 to 500 rows": quantiles(2_001, few),
+    "19 quantiles over 2,001 values, skewed": quantiles(2_001, skewed),
+    "19 quantiles over 2,001 values, all rows at 21 of them": quantiles(2_001, ties),
+    "19 quantiles over 2,001 values, the one at a gap": quantiles(2_001, gap),
+    "19 quantiles over 2,001 values, of rows chosen by what was seen": quantiles(2_001, smooth, again=True),
     "best of four fixed questions": fixed,
     "best, questions chosen by what was seen": adaptive,
 }
@@ -184,8 +241,7 @@ def ranks(size: int, runs: int) -> float:
     """The error in rank of nineteen quantiles from one tree, against selecting each with its share of ε."""
     spec = DataSpec.load(f"[tables.people]\n[tables.people.columns]\npay = {{ number = [0, {size - 1}] }}\n")
     epsilon, shares = Fraction(1, 10), [Fraction(number, 20) for number in range(1, 20)]
-    listed = ", ".join(str(float(share)) for share in shares)
-    tree = PricedQuestion(spec, parsed(f"people quantiles({listed}) of pay", spec), PureDP(epsilon))
+    tree = PricedQuestion(spec, parsed(f"people quantiles({LISTED}) of pay", spec), PureDP(epsilon))
     ours, separate = [], []
     for run in range(runs):
         chance, generator = np.random.default_rng(run), Generator.seeded(f"ranks {run}")
@@ -203,9 +259,11 @@ def ranks(size: int, runs: int) -> float:
     return float(np.mean(ours) / np.mean(separate))
 
 
-def main(sets: int) -> None:
+def main(sets: int, only: str = "") -> None:
     print(header(f"{sets:,} random data sets", "numbers", "error / forecast", "covered"))
     for name, kind in ROWS.items():
+        if only not in name:
+            continue
         for symbol, budget in BUDGETS.items():
             print(row(f"{name}, in {symbol}", *shown(kind, budget, f"{name} {symbol}", sets)), flush=True)
     told = ", ".join(f"{ranks(size, max(2, sets // 50)):.2f} over {size:,} values" for size in (101, 401, 2_001))
@@ -213,4 +271,4 @@ def main(sets: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000, *sys.argv[2:])

@@ -209,7 +209,7 @@ def answer_content(asked: Question | Batch, answers: Answerer, **where: Unpack[A
         numbers = answers.numbers(asked)
         return measured_tables(asked, numbers) if isinstance(asked, TablesQuestion) else numbers
 
-    if not isinstance(asked, Batch) and asked.purse is not None:
+    if asked.purse is not None:
         asking = replace(asking, purse=asked.purse.name)
     return charged_content(where["ledger"], asked, asking, drawn, _question_pack(asked))
 

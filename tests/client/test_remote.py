@@ -86,7 +86,12 @@ def test_a_partition_is_paid_for_once_and_its_parts_from_their_purses(served, se
     text = parts["south"].count().text
     session.ask(text).release(eps="0.2")
     assert [one.left for one in partition.release(eps="0.3").left.values()] == pytest.approx([0.2, 0.1])
-    assert granted(session) == Fraction(3, 10)
+    # So are several questions at once, and tables.
+    north = parts["north"]
+    _, mean = session.batch(north.count(), north.average(mg.col.age), eps="0.1")
+    assert session.batch(north.count(), north.average(mg.col.age), eps="0.1")[1] == mean
+    north.tables(["region"]).release(eps="0.05")
+    assert parts.left["north"].left == pytest.approx(0.05) and granted(session) == Fraction(3, 10)
     body = {"text": text, "budget": {"epsilon": "0.1"}, "purse": "ab/0"}
     with served.client(served.person(new_name(), epsilon=1)) as other:
         refused = other.post(f"/v1/datasets/{DATASET}/explain", json=body)

@@ -109,7 +109,11 @@ def test_what_a_part_cannot_ask_is_said_and_costs_nothing(session, ledger):
         lambda: parts["nort"],
         lambda: session.ask("people part west of region count").explain(eps=0.1),
         lambda: session.ask("people part 3 of region count").release(eps=0.1),
-        lambda: session.batch(parts["north"].count(), eps=0.1),
+        lambda: session.batch(parts["north"].count(), parts["south"].count(), eps=0.1),
+        lambda: session.batch(parts["north"].count(), people.count(), eps=0.1),
+        lambda: session.batch(parts["north"].count(), parts["north"].average(c.age), eps=0.11),
+        lambda: parts["north"].union(people).tables(["region"]).release(eps=0.1),
+        lambda: parts["north"].tables(["region"]).release(eps=0.11),
         lambda: visits.partition(c.ward, parts=0),
         lambda: visits.partition(c.cost).explain(eps=0.1),
         lambda: people.partition(c.region).explain(eps={"north": 1}),
@@ -122,6 +126,35 @@ def test_what_a_part_cannot_ask_is_said_and_costs_nothing(session, ledger):
     different = people.partition(c.region).explain(eps={"north": 0.2, "south": "0.05"})
     assert different.cost == PureDP(Fraction(1, 5)) and "purse of south" in repr(different)
     assert "<table>" in different._repr_html_() and "<table>" in parts._repr_html_()
+
+
+def test_a_purse_pays_for_tables_and_for_several_questions_about_its_part_together(session, ledger):
+    parts = session["people"].partition(c.region).release(eps=0.5)
+    north = parts["north"].compute(old=c.age // 50)
+    tables = north.tables([["old"]])
+    first = tables.release(eps=0.2)
+    assert inside(parts) == pytest.approx([0.3, 0.5]) and left(ledger) == pytest.approx(0.5)
+    assert first.noisy("old")["count"].abs().sum() > 0
+    for form in (tables, session.ask(tables.text)):
+        assert form.release(eps=0.2).noisy("old").equals(first.noisy("old"))
+    assert "purse of north" in repr(tables.explain(within=30, confidence=0.9))
+    several = session.batch(north.count(), north.average(c.age), north.variance(c.age))
+    assert several.explain(eps=0.1).affordable and not several.explain(eps=0.4).affordable
+    answers = several.release(eps=0.1)
+    assert inside(parts) == pytest.approx([0.2, 0.5]) and "purse of north" in session.answers[-1].left
+    # The same as texts: whichever purse has paid for all of them pays.
+    texts = [session.ask(one.text) for one in (north.count(), north.average(c.age), north.variance(c.age))]
+    assert [one.rows for one in session.batch(*texts, eps=0.1)] == [one.rows for one in answers]
+    assert inside(parts) == pytest.approx([0.2, 0.5]) and left(ledger) == pytest.approx(0.5)
+    with pytest.raises(RefusedError, match="of the purse of its part"):
+        session.batch(north.count(), north.units(), eps=0.3)
+    with pytest.raises(RefusedError, match="of the purse of its part"):
+        tables.release(eps=0.3)
+    # Texts of two parts are charged outside: no purse pays for both.
+    both = [session.ask(f"people part {name} of region count") for name in parts]
+    session.batch(*both, eps=0.1)
+    assert inside(parts) == pytest.approx([0.2, 0.5]) and left(ledger) == pytest.approx(0.4)
+    verify(ledger)
 
 
 def test_parts_by_a_number_that_no_float_holds_are_asked_each_from_its_own_purse(session):
@@ -160,6 +193,14 @@ def test_under_replace_a_partition_costs_twice_and_in_rho_four_times(tmp_path):
             assert "charged once" in asked.words()[0]
             asked_again = parts["north"].count().release(rho=0.1)
             assert asked_again.question.purse is not None
+            tables = [one.tables(["region"]).priced(rho="0.1") for one in (parts["south"], session["people"])]
+            assert [one.moves for one in tables] == [1, 2] and tables[0].words()[0].startswith("ρ")
+            # Where limits are in ρ, the least budget is told in ρ first, and in ε beside it.
+            for asked in (session["people"].count(), parts["south"].tables(["region"])):
+                told = asked.explain(within=20)
+                assert isinstance(told.cost, ZCDP) and isinstance(told.instead.cost, PureDP)
+                assert max(one.half_width for one in (*told.forecast, *told.instead.forecast)) <= 20
+                assert "instead" in told.to_json() and f" {told.instead.cost}, discrete Laplace" in repr(told)
 
 
 def test_public_tables_are_joined_in_every_form(session):

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import DataError, FaultError, MargraveError, RefusedError, UsageError
 from margrave.ledger import verify
 from margrave.ledger.statements.allowance import allowances
@@ -243,6 +244,17 @@ def test_sql_asks_the_same_question(session):
     assert asked.node == session["people"].where(c.age >= 18).group_by(c.region).count().node
     with pytest.raises(UsageError, match="LIMIT"):
         session.sql("SELECT COUNT(*) FROM people LIMIT 1")
+
+
+def test_the_least_budget_is_told_in_rho_too_where_the_limits_allow_it(session, ledger):
+    told = session["people"].count().explain(within=20)
+    assert isinstance(told.cost, PureDP) and told.instead is None and "instead" not in told.to_json()
+    ledger.register("other@1", DataSpec.load(SPEC).notion, ApproxDP(Fraction(1), Fraction(1, 10**6)))
+    limits = allowances(ledger, "ann", "other@1")
+    session.allowances = lambda purse=None: limits
+    told = session["people"].count().explain(within=20)
+    assert isinstance(told.cost, PureDP) and isinstance(told.instead.cost, ZCDP)
+    assert told.instead.forecast[0].half_width <= 20 and told.instead.cost.rho < told.cost.epsilon**2 / 2
 
 
 def test_a_batch_is_one_charge_and_each_question_is_asked_once(session, ledger):

@@ -119,7 +119,8 @@ class RemoteSession(AnySession):
     def _asked_batch(self, batch: Batch) -> tuple[AnswerTable, ...]:
         measured = [{"asked": _node(one), "budget": one.budget.as_dict()} for one in batch.questions]
         wanted = [one.to_json() for one in batch.wanted]
-        found = _read(self._answered({"measured": measured, "wanted": wanted}), len(batch.questions))
+        body = {"measured": measured, "wanted": wanted, "purse": batch.purse.name if batch.purse is not None else ""}
+        found = _read(self._answered(body), len(batch.questions))
         return tuple(_answer(question, one) for question, one in zip(batch.questions, found, strict=True))
 
     def _answered(self, body: dict[str, Any]) -> bytes:

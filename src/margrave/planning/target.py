@@ -67,7 +67,7 @@ def plan_for(spec: Spec, target: Target) -> Plan:
     if best is None:
         raise RefusedError(f"no budget up to {float(_MOST):g} brings every cell within ±{target.half_width:g}")
     usual = best_plan(best.spec, candidates(spec))
-    if _meets(usual, target):
+    if meets(usual, target):
         return usual
     return replace(best, spec=replace(best.spec, strategy=cast(Strategy, best.strategy)))
 
@@ -83,7 +83,7 @@ class _Search:
     def attempt(self, value: Fraction) -> Plan | None:
         """The plan at a budget, if that is enough."""
         plan = best_plan(replace(self.spec, budget=self.spec.budget.with_amount(value)), [self.choice])
-        return plan if _meets(plan, self.target) else None
+        return plan if meets(plan, self.target) else None
 
     def least(self, first: Fraction) -> Plan | None:
         """The plan of least budget, looking from the first budget on; none if the largest budget is not enough."""
@@ -119,5 +119,6 @@ def _short(number: Fraction) -> Fraction:
     return Fraction(f"{float(number):.6g}")
 
 
-def _meets(plan: Plan, target: Target) -> bool:
+def meets(plan: Plan, target: Target) -> bool:
+    """Whether every cell of every wanted table is as near as is wanted."""
     return all(error.reaches(target.half_width, target.level) for error in plan.cell_errors())

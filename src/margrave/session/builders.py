@@ -242,8 +242,10 @@ class QuestionBuilder:
         return self._at(budget_of(eps, rho))
 
     def _at(self, budget: Price) -> Question:
-        purse = self.purse or self.session.purse_for(self.node, budget)
-        return question_of(self.data, self.node, budget, purse)
+        def priced(purse: PartPurse | None) -> Question:
+            return question_of(self.data, self.node, budget, purse)
+
+        return priced(self.purse or self.session.purse_for((self.node,), priced))
 
     def explain(
         self,
@@ -254,7 +256,8 @@ class QuestionBuilder:
         confidence: float = LEVEL,
         rows: int | None = None,
     ) -> Explanation:
-        """What it would cost and be worth; or, for a wanted error (``within``), the least ε that is enough.
+        """What it would cost and be worth; or, for a wanted error (``within``), the least ε that is enough, and the
+        least ρ where the limits of the account allow Gaussian noise; where they are in ρ, that comes first.
 
         ``rows``: how many rows each group is taken to have, where the error depends on it. Nothing is opened and
         nothing is charged.
@@ -262,15 +265,31 @@ class QuestionBuilder:
         check_rows(rows)
         if within is None:
             question = self.priced(eps, rho)
-        elif eps is not None or rho is not None:
+            return Explanation(question, self.session.allowances(question.purse), rows)
+        if eps is not None or rho is not None:
             raise UsageError("give a budget, or how near the answer must be: not both")
-        elif isinstance(self.node, a.Tables):
-            question = least_tables(self.data, self.node, within, confidence)
-        else:
-            purse = self.purse or self.session.purse_for(self.node, None)
-            data = self.data if purse is None else replace(self.data, neighbours="add-remove")
-            question = self._at(least_budget(data, self.node, within, confidence, rows=rows))
-        return Explanation(question, self.session.allowances(question.purse), rows)
+        purse = self.purse or self.session.purse_for((self.node,))
+        limits = self.session.allowances(purse)
+        units: list[type[PureDP] | type[ZCDP]] = [PureDP]
+        if all(any(one.limit.gaussian) for one in limits):
+            units.insert(0 if all(isinstance(one.limit, ZCDP) for one in limits) else 1, ZCDP)
+        found = [self._least(purse, unit, within, confidence, rows) for unit in units]
+        return Explanation(found[0], limits, rows, *found[1:])
+
+    def _least(
+        self,
+        purse: PartPurse | None,
+        unit: type[PureDP] | type[ZCDP],
+        within: float,
+        confidence: float,
+        rows: int | None,
+    ) -> Question:
+        """The question at the least budget with which it is as near as is wanted."""
+        if isinstance(self.node, a.Tables):
+            return least_tables(self.data, self.node, within, confidence, purse, unit)
+        data = self.data if purse is None else replace(self.data, neighbours="add-remove")
+        budget = least_budget(data, self.node, within, confidence, rows=rows, unit=unit)
+        return question_of(self.data, self.node, budget, purse)
 
     def release(self, eps: Any = None, *, rho: Any = None) -> Any:
         """Ask it, and pay for it once. The same question again is free, and so is its answer the same.

@@ -26,7 +26,6 @@ from margrave.planning.questions.language.public import PublicName, PublicTable
 from margrave.planning.questions.language.relations import Rows
 from margrave.planning.questions.language.sql import read_sql
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.several.batch import Batch
 from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.publish.questions.answers import AnswerTable
@@ -158,9 +157,11 @@ class AnySession(ABC):
         """A partition that is to be paid for."""
         return PartitionBuilder(self, self.data, node)
 
-    def purse_for(self, node: Aggregate, budget: Price | None) -> PartPurse | None:
-        """The purse that pays for a question, where it is about a part of a partition that the account has open."""
-        return purse_for(self, node, budget)
+    def purse_for(
+        self, nodes: tuple[Aggregate, ...], priced_from: Callable[[PartPurse], Question | Batch] | None = None
+    ) -> PartPurse | None:
+        """The purse that pays for questions, where all are about a part of a partition that the account has open."""
+        return purse_for(self, nodes, priced_from)
 
     def allowances(self, purse: PartPurse | None = None) -> tuple[Allowance, ...]:
         """What the account may still spend: its grants, and the cap of the data set; or what is left in a purse."""
@@ -179,21 +180,26 @@ class AnySession(ABC):
 
         Those that follow from the answers to others are not measured. With a budget they are asked, and the answers
         come back in their order: all are answered, or none, and what is refused costs nothing. The same batch again is
-        free. Without a budget it is only put together, to `explain` or `release` it.
+        free. Where all are about one part, its purse pays. Without a budget it is only put together, to `explain` or
+        `release` it.
         """
         if any(not isinstance(one, QuestionBuilder) for one in questions):
             raise UsageError("a batch is made of questions, such as s.batch(people.count(), visits.count(), eps=0.1)")
         if any(one.session is not self for one in questions):
             raise UsageError("a question of a batch is from another session, or about another data set")
-        if any(one.purse is not None for one in questions):
-            raise UsageError("a batch is charged as a whole: ask questions about parts one by one, from their purses")
-        found = BatchBuilder(self, self.data, tuple(one.node for one in questions))
+        purses = [one.purse for one in questions if one.purse is not None]
+        if purses and any(one.purse != purses[0] for one in questions):
+            raise UsageError(
+                "a batch is charged as a whole: to the purse of one part, if all its questions are about that part, or "
+                "outside the partition, if none is"
+            )
+        found = BatchBuilder(self, self.data, tuple(one.node for one in questions), purses[0] if purses else None)
         return found if eps is None and rho is None else found.release(eps, rho=rho)
 
     def answer_batch(self, batch: Batch) -> dict[Aggregate, BatchAnswer]:
         """Charge a batch and have it answered: the answers by what is asked."""
         found = self._asked_batch(batch)
-        left = "; ".join(one.said() for one in self.allowances())
+        left = "; ".join(one.said() for one in self.allowances(batch.purse))
         measured = [one.with_left(left) for one in found]
         self.answers += measured
         return batch_answers(batch, measured)

@@ -18,12 +18,14 @@ from margrave.planning.questions.several.batch import Batch
 class Explanation:
     """Cost, mechanism, sensitivity and its reason, expected error, what would be left, and how long it may take.
 
-    ``rows``: how many rows each group is taken to have, where the error depends on it.
+    ``rows``: how many rows each group is taken to have, where the error depends on it. ``instead``: the same question
+    at a budget of another kind, which is as near.
     """
 
     question: Question
     allowances: tuple[Allowance, ...] = ()
     rows: int | None = None
+    instead: Question | None = None
 
     @property
     def cost(self) -> Budget:
@@ -70,6 +72,9 @@ class Explanation:
         ]
         lines += [(one.what, _expected(one, self.rows)) for one in self.forecast]
         lines += [("left afterwards", text) for text in self.left]
+        if self.instead is not None:
+            lines.append(("or", f"{self.instead.cost}, {self.instead.mechanism_said}"))
+            lines += [("left then", text) for text in left_after(self.allowances, self.instead.cost)]
         return [*lines, ("answered after", f"{self.seconds:g} s")]
 
     def __repr__(self) -> str:
@@ -79,7 +84,8 @@ class Explanation:
         return html_table(self.question.title, self.lines())
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}
+        told = {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}
+        return told if self.instead is None else {**told, "instead": self.instead.cost.as_dict()}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,10 +11,11 @@ from margrave.errors import UsageError, suggest
 from margrave.ledger.purses import Escrow
 from margrave.ledger.statements.allowance import Allowance
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.language.aggregates import Aggregate, Tables
+from margrave.planning.questions.every import Question
+from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.parts import Partition, check_payable, parts_in
 from margrave.planning.questions.language.wording import said
-from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.batch import Batch
 from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.session.builders import RowsBuilder, budget_of
 from margrave.session.explanation import html_table, said_lines
@@ -174,12 +175,13 @@ class PurseHolder(Protocol):
         """The digests of all questions that were charged to the account."""
 
 
-def paying_purses(holder: PurseHolder, node: Aggregate) -> list[PartPurse]:
-    """The purses that could pay for a question, the oldest first: those of the part that it is about."""
+def paying_purses(holder: PurseHolder, *nodes: Aggregate) -> list[PartPurse]:
+    """The purses that could pay for all of some questions, the oldest first: those of the part that they are about."""
     found: list[PartPurse] = []
-    for part in parts_in(node.rows) if not isinstance(node, Tables) else ():
+    for part in dict.fromkeys(parts_in(nodes[0].rows)) if nodes else ():
         try:
-            check_payable(node.rows, part)
+            for node in nodes:
+                check_payable(node.rows, part)
         except UsageError:
             continue
         for escrow, _ in holder.purses(holder.account):
@@ -194,12 +196,19 @@ def paying_purses(holder: PurseHolder, node: Aggregate) -> list[PartPurse]:
     return found
 
 
-def purse_for(holder: PurseHolder, node: Aggregate, budget: Any) -> PartPurse | None:
-    """The purse that pays for a question about a part: one that has paid for it, or has enough, or the newest."""
-    found = paying_purses(holder, node)
-    if len(found) <= 1 or budget is None:
+def purse_for(
+    holder: PurseHolder,
+    nodes: tuple[Aggregate, ...],
+    priced_from: Callable[[PartPurse], Question | Batch] | None = None,
+) -> PartPurse | None:
+    """The purse that pays for questions about a part: one that has paid for them, or has enough, or the newest.
+
+    ``priced_from``: what is asked, at its price, if a purse pays for it; without a price it is the newest.
+    """
+    found = paying_purses(holder, *nodes)
+    if len(found) <= 1 or priced_from is None:
         return found[-1] if found else None
-    priced = [PricedQuestion(holder.data, node, budget, purse) for purse in found]
+    priced = [priced_from(purse) for purse in found]
     asked = holder.charged_questions()
     paid = [one.purse for one in priced if one.question in asked]
     pairs = zip(priced, found, strict=True)

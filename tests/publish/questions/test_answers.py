@@ -169,6 +169,43 @@ def test_distributions_and_their_quantiles_are_covered_as_stated(budget):
     assert coverage(found, truths) >= 0.93
 
 
+FINE = DataSpec.load("[tables.people]\n[tables.people.columns]\npay = { number = [0, 1000] }\n")
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+def fine(values, budget, runs):
+    """Quantiles of whole numbers up to a thousand: the answers, and the exact ones."""
+    node = parsed(f"people quantiles({', '.join(map(str, SHARES))}) of pay", FINE)
+    question, counts = PricedQuestion(FINE, node, budget), np.bincount(values, minlength=1001)
+    exact = tree_counts(counts, question.mechanism.branching, question.mechanism.levels)
+    through = np.cumsum(counts)
+    truths = [int(np.argmax(through * 10 >= round(share * 10) * through[-1])) for share in SHARES]
+    return answers(question, exact, runs, f"fine {budget} {len(values)}"), truths
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_quantiles_over_a_fine_grid_are_covered_as_stated_and_not_more(budget):
+    """An interval that held every value that no test of it alone rejects would hold 99 %, and be twice as wide."""
+    values = np.clip(np.random.default_rng(3).normal(500, 150, 1_000), 0, 1000).astype(int)
+    found, truths = fine(values, budget, 100)
+    assert 0.93 <= coverage(found, truths) <= 0.98
+    again = [AnswerTable(one.question, one.numbers).rows for one in found[:3]]
+    assert again == [one.rows for one in found[:3]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_quantile_at_either_end_of_a_gap_is_covered(short):
+    """Half of the rows lie below the gap, or one less: the median is where it begins, or where it ends."""
+    chance = np.random.default_rng(4)
+    values = np.concatenate([chance.integers(0, 300, 1_000 - short), chance.integers(700, 1001, 1_000 + short)])
+    found, truths = fine(values, BUDGETS[0], 100)
+    assert truths[2] == (min(values[values > 500]) if short else max(values[values < 500]))
+    hits = [one.rows[2].low <= truths[2] <= one.rows[2].high for one in found]
+    assert np.mean(hits) >= 0.9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [100, 2_000])
 def test_many_quantiles_from_a_tree_are_nearer_than_as_many_selections(steps):

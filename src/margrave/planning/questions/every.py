@@ -21,9 +21,7 @@ Question = PricedQuestion | TablesQuestion
 def question_of(data: DataSpec, aggregate: Aggregate, budget: Price, purse: PartPurse | None = None) -> Question:
     """What is asked of a data set, at a budget; tables are planned. ``purse``: that of a part, which pays."""
     if isinstance(aggregate, Tables):
-        if purse is not None:
-            raise UsageError("the purse of a part does not pay for tables: ask for them outside the partition")
-        return TablesQuestion.planned(data, aggregate, budget)
+        return TablesQuestion.planned(data, aggregate, budget, purse)
     return PricedQuestion(data, aggregate, budget, purse)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
 from margrave.budget.units import ZCDP, PureDP
 from margrave.errors import RefusedError, UsageError
@@ -13,11 +15,15 @@ from margrave.planning.questions.language.aggregates import Aggregate, Tables
 from margrave.planning.questions.price.expectation import expected
 from margrave.planning.questions.price.mechanisms import Price, mechanism_of
 from margrave.planning.questions.programs.sought import Sought, sought_of
+from margrave.planning.questions.several.partition import PartPurse
 from margrave.planning.questions.several.tables import TablesQuestion, tables_spec
-from margrave.planning.target import Target, plan_for
+from margrave.planning.target import Target, meets, plan_for
+from margrave.spec.choices import Strategy
 
 _LEAST, _MOST = Fraction(1, 10**6), Fraction(10**3)
 _DIGITS = 1_000
+_STRATEGIES = 4
+"""How many strategies are tried: a budget for one may be one at which another is best."""
 
 
 def least_budget(
@@ -56,12 +62,28 @@ def least_budget(
     return unit(high)
 
 
-def least_tables(data: DataSpec, aggregate: Tables, within: float, confidence: float) -> TablesQuestion:
-    """The tables at the least ε with which every cell is as near as is wanted."""
-    plan = plan_for(tables_spec(data, aggregate, PureDP(Fraction(1))), Target(within, confidence))
-    budget = plan.spec.budget
-    assert isinstance(budget, PureDP)
-    return TablesQuestion.planned(data, aggregate, budget)
+def least_tables(
+    data: DataSpec,
+    aggregate: Tables,
+    within: float,
+    confidence: float,
+    purse: PartPurse | None = None,
+    unit: type[PureDP] | type[ZCDP] = PureDP,
+) -> TablesQuestion:
+    """The tables at the least ε, or ρ, with which every cell is as near as is wanted.
+
+    Whoever asks at that budget gets the plan that is best for all cells together, and not the one that needs least for
+    the worst of them: where that is not near enough, the least budget is that of its strategy.
+    """
+    spec, target = tables_spec(data, aggregate, unit(Fraction(1)), purse), Target(within, confidence)
+    for _ in range(_STRATEGIES):
+        budget = plan_for(spec, target).spec.budget
+        assert isinstance(budget, unit)
+        question = TablesQuestion.planned(data, aggregate, budget, purse)
+        if meets(question.plan, target):
+            return question
+        spec = replace(spec, strategy=cast(Strategy, question.plan.strategy))
+    raise RefusedError("no budget was found that makes it that exact: ask for more or less")
 
 
 def check_rows(rows: object) -> None:

@@ -20,7 +20,7 @@ from margrave.planning.questions.price.expectation import Expectation, expected
 from margrave.planning.questions.price.mechanisms import Mechanism, Price, mechanism_of
 from margrave.planning.questions.programs.sought import Sought, sought_of
 from margrave.planning.questions.programs.work import Work, work_of
-from margrave.planning.questions.several.partition import PartPurse, read_purse
+from margrave.planning.questions.several.partition import PartPurse, paid_from, read_purse
 from margrave.planning.written import digest_of
 
 FORMAT = 1
@@ -143,10 +143,7 @@ class PricedQuestion(NothingExact):
             whom = "which rows one unit has in all tables; how many units there are is not"
         first = f"The answer satisfies differential privacy with {self.cost}. Protected is {whom}."
         if self.purse is not None:
-            first = (
-                f"{self.cost} is paid from the purse of a part. All answers of all parts together satisfy differential "
-                f"privacy with {self.purse.partition.cost}, which was charged once. Protected is {whom}."
-            )
+            first = f"{paid_from(self.purse, self.cost)} Protected is {whom}."
         return (
             first,
             f"One unit moves the answer by at most {self.sought.move.l1} in all: {self.sought.reason}.",

@@ -9,31 +9,16 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrave.planning.questions.language.aggregates import Average, Choose, Cumulative, Quantiles, Sum, Variance
-from margrave.planning.questions.price.expectation import (
-    GAUSSIAN_95,
-    LAPLACE_95,
-    half_width,
-    step_of,
-    sum_half_width,
-)
+from margrave.planning.questions.language.aggregates import Average, Choose, Quantiles, Sum, Variance
+from margrave.planning.questions.price.expectation import half_width, step_of, sum_half_width
 from margrave.planning.questions.price.mechanisms import AnswerNoise, Noisy, Selected, Tree
-from margrave.planning.questions.price.trees import fitted_leaves, prefix_tails, prefix_variances, tree_nodes
+from margrave.planning.questions.price.trees import fitted_leaves
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.sharing import counted, counted_parts
 
 _KNOTS = 33
 _FINE = 4001
-SUMS_95 = (
-    (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 5, 1 / 4, 1 / 3, 1 / 2, 1.0),
-    (GAUSSIAN_95, 1.966537, 1.973276, 1.986812, 2.002583, 2.012628, 2.028421, 2.056502, LAPLACE_95),
-)
-"""How many hold 95 % of sums of Laplaces, by the sum of the fourth powers of their weights over the square of the sum
-of their squares: those of n that weigh the same, which is 1/n. Others lie at most 0.01 below the line between."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -223,65 +208,3 @@ def counted_rows(
     for key, count in zip(keys, counts, strict=True):
         ends = max(0.0, count - told.half_width), max(0.0, count + told.half_width)
         yield AnswerRow(key, count, told.std_error, *ends)
-
-
-def tree_rows(
-    question: PricedQuestion, mechanism: Tree, keys: Sequence[Mapping[str, Any]], numbers: Sequence[int]
-) -> Iterator[AnswerRow]:
-    """The cumulative distribution by the least-squares estimate of the tree, or quantiles of it."""
-    nodes = tree_nodes(mechanism.branching, mechanism.levels)
-    for at, key in enumerate(keys):
-        noisy = np.array(numbers[at * nodes : (at + 1) * nodes], dtype=object)
-        through = np.cumsum(fitted_leaves(noisy, mechanism.branching, mechanism.levels))
-        if isinstance(question.aggregate, Cumulative):
-            yield from _cumulative(question, mechanism, key, through)
-        else:
-            yield from _tree_quantiles(question, mechanism, key, through)
-
-
-def _half_of_tree(mechanism: Tree, size: int, share: float = 0.0) -> tuple[Floats, Floats]:
-    """The standard errors of sums from the start of a grid less a share of all, and the half-widths."""
-    shape = mechanism.branching, mechanism.levels
-    errors = np.sqrt(prefix_variances(size, *shape, share) * mechanism.noise.variance)
-    if not mechanism.noise.pure:
-        return errors, GAUSSIAN_95 * errors
-    return errors, np.interp(prefix_tails(size, *shape, share), *SUMS_95) * errors
-
-
-def _cumulative(
-    question: PricedQuestion, mechanism: Tree, key: Mapping[str, Any], through: Floats
-) -> Iterator[AnswerRow]:
-    grid = question.sought.grid
-    assert grid is not None
-    size = len(grid.codes)
-    errors, halves = _half_of_tree(mechanism, size)
-    for place, shown in enumerate(grid.shown):
-        value, error, half = float(through[place]), float(errors[place]), float(halves[place])
-        low, high = max(0.0, value - half), max(0.0, value + half)
-        yield AnswerRow({**key, "up_to": shown}, value, error, low, high)
-
-
-def _tree_quantiles(
-    question: PricedQuestion, mechanism: Tree, key: Mapping[str, Any], through: Floats
-) -> Iterator[AnswerRow]:
-    """The least value up to which the share of all lies, by the estimate; its interval by a test of each value.
-
-    Counts are not negative, so the nearest sums that never decrease are nearer to the truth than the estimate itself.
-    """
-    from scipy.optimize import isotonic_regression
-
-    grid, aggregate = question.sought.grid, question.aggregate
-    assert grid is not None and isinstance(aggregate, Quantiles)
-    size, shown = len(grid.codes), grid.shown
-    kept = isotonic_regression(through[:size]).x
-    for one in aggregate.shares:
-        share = float(one.value)
-        beyond = kept - share * through[-1]
-        _, half = _half_of_tree(mechanism, size, share)
-        raw = through[:size] - share * through[-1]
-        place = int(np.argmax(beyond >= 0)) if (beyond >= 0).any() else size - 1
-        low = int(np.argmax(raw + half >= 0)) if (raw + half >= 0).any() else size - 1
-        below = np.flatnonzero(raw - half < 0)
-        high = min(size - 1, int(below.max()) + 1) if below.size else 0
-        named = {**key, "share": share}
-        yield AnswerRow(named, shown[place], None, shown[min(low, place)], shown[max(high, place)])

@@ -24,7 +24,8 @@ from margrave.planning.questions.price.trees import tree_nodes
 from margrave.planning.questions.question import PricedQuestion, read_question
 from margrave.planning.questions.several.batch import Batch
 from margrave.planning.questions.several.partition import PricedPartition, read_partition
-from margrave.publish.questions.answer_values import AnswerRow, noisy_rows, selected_rows, tree_rows
+from margrave.publish.questions.answer_values import AnswerRow, noisy_rows, selected_rows
+from margrave.publish.questions.distributions import tree_rows
 
 if TYPE_CHECKING:
     import pandas as pd

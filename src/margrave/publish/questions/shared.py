@@ -12,9 +12,10 @@ from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.mechanisms import Noisy, Tree
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.batch import Batch
-from margrave.publish.questions.answer_values import AnswerRow, averages_of_variances, counted_rows, tree_rows
+from margrave.publish.questions.answer_values import AnswerRow, averages_of_variances, counted_rows
 from margrave.publish.questions.answers import AnswerTable, RowsOfAnswer
 from margrave.publish.questions.best_counts import BestCounts, best_counts
+from margrave.publish.questions.distributions import tree_rows
 
 
 @dataclass(frozen=True, repr=False)

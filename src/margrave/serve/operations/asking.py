@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +20,7 @@ from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.question import PricedQuestion
 from margrave.planning.questions.several.batch import Batch
+from margrave.planning.questions.several.partition import PartPurse
 from margrave.serve.kept.jobs import Job, request_id
 from margrave.serve.kept.tables import moment
 from margrave.serve.operations.declared import PAGE, Call, House, HttpReply, operation, page_of
@@ -70,22 +72,32 @@ def me(call: Call) -> HttpReply:
 
 
 def asked_of(call: Call) -> Question | Batch:
-    """The question, or the batch of questions, that a call asks. A batch is charged outside any purse."""
+    """The question, or the batch of questions, that a call asks, with the purse that pays for it."""
     body, data = call.body, call.house.opened_data(call.path["dataset"])
-    if "purse" in body and ("measured" in body or "together" in body):
-        raise UsageError("a batch is charged as a whole: ask questions about parts one by one, from their purses")
+    nodes, priced = _priced(body, data)
+    return priced(AccountPurses.of(call).paying(nodes, priced, body.get("purse")))
+
+
+def _priced(body: dict[str, Any], data: DataSpec) -> tuple[tuple[Aggregate, ...], Callable[..., Question | Batch]]:
+    """What is asked, and how it is priced if a purse pays for it, or none."""
     if "measured" in body:
         if "budget" in body:
             raise UsageError("each measured question has its own budget: leave out that of all")
-        measured = [PricedQuestion(data, _node(one, data), _budget(one["budget"])) for one in body["measured"]]
-        return Batch(tuple(measured), tuple(read_as(one, Aggregate) for one in body.get("wanted", ())))
+        pairs = [(_node(one, data), _budget(one["budget"])) for one in body["measured"]]
+        wanted = tuple(read_as(one, Aggregate) for one in body.get("wanted", ()))
+
+        def measured(purse: PartPurse | None) -> Batch:
+            return Batch(tuple(PricedQuestion(data, node, budget, purse) for node, budget in pairs), wanted)
+
+        return tuple(node for node, _ in pairs), measured
     if "wanted" in body or "budget" not in body:
         raise UsageError('give a budget, {"epsilon": "0.1"} or {"rho": "0.01"}; wanted goes with measured')
     budget = _budget(body["budget"])
     if "together" in body:
-        return Batch.shared(data, tuple(_node(one, data) for one in body["together"]), budget)
+        nodes = tuple(_node(one, data) for one in body["together"])
+        return nodes, lambda purse: Batch.shared(data, nodes, budget, purse)
     node = _node(body, data)
-    return question_of(data, node, budget, AccountPurses.of(call).paying(node, budget, body.get("purse")))
+    return (node,), lambda purse: question_of(data, node, budget, purse)
 
 
 def _budget(value: dict[str, str]) -> Price:
@@ -112,12 +124,9 @@ def explain(call: Call) -> HttpReply:
     house, dataset = call.house, call.path["dataset"]
     asked = asked_of(call)
     left = house.allowed(call.caller.name, dataset)
-    if isinstance(asked, Batch):
-        told: BatchExplanation | Explanation = BatchExplanation(asked, left)
-    elif asked.purse is not None:
-        told = Explanation(asked, purse_left(AccountPurses.of(call), asked.purse))
-    else:
-        told = Explanation(asked, left)
+    if asked.purse is not None:
+        left = purse_left(AccountPurses.of(call), asked.purse)
+    told = BatchExplanation(asked, left) if isinstance(asked, Batch) else Explanation(asked, left)
     return HttpReply({**told.to_json(), "said": repr(told), "digest": asked.question})
 
 

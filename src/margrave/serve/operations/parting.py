@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from margrave.errors import UsageError
@@ -11,11 +12,12 @@ from margrave.ledger.purses import MOST_PURSES, Escrow
 from margrave.ledger.records import RequestRecord
 from margrave.ledger.statements.allowance import Allowance, purses_of
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.every import Question
 from margrave.planning.questions.language.aggregates import Aggregate
 from margrave.planning.questions.language.form import read_as
 from margrave.planning.questions.language.parts import Partition
 from margrave.planning.questions.language.text import parsed
-from margrave.planning.questions.price.mechanisms import Price
+from margrave.planning.questions.several.batch import Batch
 from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.publish.questions.purses import fill_purses
 from margrave.serve.operations.declared import Call, HttpReply, operation
@@ -49,15 +51,17 @@ class AccountPurses:
     def charged_questions(self) -> frozenset[str]:
         return frozenset(one.question for one in self._ledger.records(RequestRecord) if one.account == self.account)
 
-    def paying(self, node: Aggregate, budget: Price, name: str | None) -> PartPurse | None:
+    def paying(
+        self, nodes: tuple[Aggregate, ...], priced: Callable[[PartPurse], Question | Batch], name: str | None
+    ) -> PartPurse | None:
         """The purse of a name, or the one that pays as a matter of course; with an empty name, or without one, none:
-        the question is then charged to the account's grant, as any other.
+        what is asked is then charged to the account's grant, as anything else.
         """
         if name is None:
-            return purse_for(self, node, budget)
+            return purse_for(self, nodes, priced)
         if not name:
             return None
-        for one in paying_purses(self, node):
+        for one in paying_purses(self, *nodes):
             if one.name == name:
                 return one
         raise UsageError("you have no such purse, or it does not pay for this: open the partition first")

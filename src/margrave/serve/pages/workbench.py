@@ -79,7 +79,7 @@ def _explained(look: Look, data: DataSpec, wanted: Wanted) -> dict[str, Any]:
         node = wanted.node(data)
         budget = budget_of(**{"eps" if wanted.unit == "epsilon" else "rho": wanted.budget[wanted.unit]})
         held = AccountPurses(look.house.ledger, person.name, name, data)
-        purse = held.paying(node, budget, None)
+        purse = held.paying((node,), lambda paying: question_of(data, node, budget, paying), None)
         question = question_of(data, node, budget, purse)
         explanation = Explanation(question, left if purse is None else purse_left(held, purse))
         lines = explanation.lines()

@@ -21,6 +21,7 @@ from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.least import least_tables
 from margrave.planning.questions.programs.missing import is_never_missing
 from margrave.planning.questions.question import PricedQuestion
+from margrave.planning.questions.several.partition import PartPurse, PricedPartition
 from margrave.planning.questions.several.tables import TablesQuestion, complete_rows
 from tests.planning.questions.price.test_price import NAMES, every_unit, interpreted, tiny
 from tests.planning.questions.samples import data_of, data_spec
@@ -65,6 +66,37 @@ def test_no_neighbour_costs_more_than_is_stated(text, neighbours, budget):
     assert reached <= cost <= amount(budget)
     if neighbours == "add-remove" and budget == BUDGETS[0]:
         assert reached == cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("text", ["people partition by sex", "visits partition by ward"])
+def test_tables_of_all_parts_together_cost_no_more_than_their_partition(text, neighbours, budget):
+    spec = tiny(neighbours)
+    partition = PricedPartition.equal(spec, parsed(text, spec), budget, "ann")
+    wanted = "tables(pay)" if "people" in text else "join people tables(sex)"
+    several = []
+    for at in range(len(partition.purses)):
+        purse = PartPurse(partition, at)
+        question = question_of(spec, parsed(f"{said(purse.part)} {wanted}", spec), budget, purse)
+        assert read_asked(json.loads(canonical(question.asked_json()))) == question
+        assert question.purse == purse and question.words()[0].startswith("ε" if budget == BUDGETS[0] else "ρ")
+        several.append(question)
+    plain = TablesQuestion.planned(tiny("add-remove"), several[0].aggregate, budget)
+    assert several[0].plan.measurements == plain.plan.measurements and several[0].question != plain.question
+    ends = [[outputs(one, units) for one in several] for units in ([], *([unit] for unit in every_unit(spec)))]
+    alike = list({str(one): one for one in ends[1:]}.values())
+    pairs = product(alike, alike) if neighbours == "replace" else ((ends[0], one) for one in alike)
+    reached = max(
+        sum(
+            m.price(int(np.abs(x - y).sum()), int(((x - y) ** 2).sum()))
+            for question, before, after in zip(several, one, other, strict=True)
+            for m, x, y in zip(question.plan.measurements, before, after, strict=True)
+        )
+        for one, other in pairs
+    )
+    assert amount(partition.cost) / 5 < reached <= amount(partition.cost)
 
 
 def test_a_bound_on_rows_is_enforced_on_all_that_is_counted():

@@ -52,20 +52,20 @@ def leaf_variance(branching: int, levels: int) -> float:
 
 
 def fitted_leaves(noisy: NDArray[Any], branching: int, levels: int) -> Floats:
-    """The least-squares estimate of each leaf from the noisy counts of all nodes."""
-    sizes = [branching**level for level in range(1, levels + 1)]
-    measured = np.split(noisy.astype(np.float64), np.cumsum(sizes)[:-1])
+    """The least-squares estimate of each leaf from the noisy counts of all nodes, which are the last axis."""
+    sizes, trees = [branching**level for level in range(1, levels + 1)], noisy.shape[:-1]
+    measured = np.split(noisy.astype(np.float64), np.cumsum(sizes)[:-1], axis=-1)
     variances = spreads(branching, levels)
     upward = [measured[-1]]
     for height in range(1, levels):
-        below = upward[-1].reshape(-1, branching).sum(axis=1)
+        below = upward[-1].reshape(*trees, -1, branching).sum(axis=-1)
         own = variances[height]
         upward.append(own * measured[levels - 1 - height] + (1 - own) * below)
     downward = upward[-1]
     for height in range(levels - 2, -1, -1):
-        children = upward[height].reshape(-1, branching)
-        rest = downward - children.sum(axis=1)
-        downward = (children + rest[:, np.newaxis] / branching).reshape(-1)
+        children = upward[height].reshape(*trees, -1, branching)
+        rest = downward - children.sum(axis=-1)
+        downward = (children + rest[..., np.newaxis] / branching).reshape(*trees, -1)
     return np.asarray(downward, dtype=np.float64)
 
 

@@ -20,6 +20,7 @@ from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.expectation import Expectation
 from margrave.planning.questions.price.mechanisms import Price
 from margrave.planning.questions.question import PricedQuestion, read_question
+from margrave.planning.questions.several.partition import PartPurse, paid_from
 from margrave.planning.questions.several.sharing import Shared, shared
 from margrave.planning.written import digest_of
 
@@ -46,12 +47,16 @@ class Batch(NothingExact):
             raise UsageError("the questions of a batch are about one data set, all in ε or all in ρ")
         if len({one.question for one in self.questions}) < len(self.questions):
             raise UsageError("the questions of a batch must be different: one that is asked twice is asked once")
+        if any(one.purse != first.purse for one in self.questions):
+            raise UsageError("the questions of a batch are paid from one purse, or all outside of any")
         if not all(self.sharing.expectation(node, first.data) for node in self.wanted):
             raise UsageError("what is asked for must be measured, or follow from what is")
 
     @classmethod
-    def shared(cls, data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price) -> Batch:
-        """Each different question that is measured once, at an equal share of the budget."""
+    def shared(
+        cls, data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price, purse: PartPurse | None = None
+    ) -> Batch:
+        """Each different question that is measured once, at an equal share of the budget; a purse may pay for all."""
         different = tuple(dict.fromkeys(nodes))
         if not different:
             raise UsageError("a batch needs questions")
@@ -59,7 +64,7 @@ class Batch(NothingExact):
             raise UsageError(f"a batch has 1 to {MOST_QUESTIONS:,} questions, not {len(different):,}")
         if any(isinstance(node, Tables) for node in different):
             raise UsageError("tables are planned together already: ask for all of them in one 'tables'")
-        return cls(shared(data, different, budget).questions, different)
+        return cls(shared(data, different, budget, purse).questions, different)
 
     @cached_property
     def sharing(self) -> Shared:
@@ -69,6 +74,11 @@ class Batch(NothingExact):
     @property
     def way(self) -> str:
         return "batch"
+
+    @property
+    def purse(self) -> PartPurse | None:
+        """The purse that pays for all of them."""
+        return self.questions[0].purse
 
     @property
     def title(self) -> str:
@@ -109,6 +119,8 @@ class Batch(NothingExact):
 
     def words(self) -> tuple[str, ...]:
         head = f"The {len(self.questions)} answers together satisfy differential privacy with {self.cost}."
+        if self.purse is not None:
+            head = paid_from(self.purse, self.cost)
         return (head, *(text for one in self.questions for text in one.words()[1:]))
 
     def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:

@@ -178,6 +178,14 @@ class PartPurse:
         return {**self.partition.to_json(), "part": self.at}
 
 
+def paid_from(purse: PartPurse, cost: Budget) -> str:
+    """The guarantee of what a purse pays for, in words."""
+    return (
+        f"{cost} is paid from the purse of a part. All answers of all parts together satisfy differential privacy with "
+        f"{purse.partition.cost}, which was charged once."
+    )
+
+
 def read_purse(value: Mapping[str, Any], data: DataSpec) -> PartPurse:
     """The purse that `PartPurse.to_json` wrote."""
     return PartPurse(read_partition(value, data), value["part"])

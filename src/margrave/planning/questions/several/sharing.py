@@ -42,6 +42,7 @@ from margrave.planning.questions.several.cube import (
     cube_problem,
     cube_rows,
 )
+from margrave.planning.questions.several.partition import PartPurse
 
 _MOST_WEIGHED = 12
 """Of up to so many questions it is weighed one by one whether they are measured; of more, all that follow are not."""
@@ -167,15 +168,15 @@ def _of_variance(inner: PricedQuestion, outer: PricedQuestion) -> tuple[Expectat
     )
 
 
-def shared(data: DataSpec, nodes: Sequence[Aggregate], budget: Price) -> Shared:
+def shared(data: DataSpec, nodes: Sequence[Aggregate], budget: Price, purse: PartPurse | None = None) -> Shared:
     """The questions that are measured: those that follow are left out as long as that makes all together better, and
     none of those much worse than if each was measured.
     """
     if len(nodes) > _MOST_WEIGHED:
-        return _without_followers(data, tuple(nodes), budget)
-    alone, kept = _widths(_measured(data, tuple(nodes), budget), data, nodes), set[Aggregate]()
+        return _without_followers(data, tuple(nodes), budget, purse)
+    alone, kept = _widths(_measured(data, tuple(nodes), budget, purse), data, nodes), set[Aggregate]()
     while True:
-        best = _weighed(data, nodes, budget, kept)
+        best = _weighed(data, nodes, budget, kept, purse)
         measured = {one.aggregate for one in best.questions}
         pairs = zip(nodes, _widths(best, data, nodes), alone, strict=True)
         worse = {node for node, found, before in pairs if found > before + log(_MOST_WORSE)} - measured
@@ -184,10 +185,12 @@ def shared(data: DataSpec, nodes: Sequence[Aggregate], budget: Price) -> Shared:
         kept |= worse
 
 
-def _weighed(data: DataSpec, nodes: Sequence[Aggregate], budget: Price, kept: Set[Aggregate]) -> Shared:
+def _weighed(
+    data: DataSpec, nodes: Sequence[Aggregate], budget: Price, kept: Set[Aggregate], purse: PartPurse | None
+) -> Shared:
     """One after the other that follows is left out, except some, while the sum of all logarithms gets less."""
     chosen = tuple(nodes)
-    best = _measured(data, chosen, budget)
+    best = _measured(data, chosen, budget, purse)
     score, improved = sum(_widths(best, data, nodes)), True
     while improved:
         improved = False
@@ -195,25 +198,25 @@ def _weighed(data: DataSpec, nodes: Sequence[Aggregate], budget: Price, kept: Se
             rest = tuple(one for one in chosen if one != node)
             if not rest or node in kept:
                 continue
-            other = _measured(data, rest, budget)
+            other = _measured(data, rest, budget, purse)
             if other.expectation(node, data) and (found := sum(_widths(other, data, nodes))) < score - 1e-9:
                 chosen, best, score, improved = rest, other, found, True
                 break
     return best
 
 
-def _without_followers(data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price) -> Shared:
+def _without_followers(data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price, purse: PartPurse | None) -> Shared:
     chosen = nodes
     for node in nodes:
         rest = tuple(one for one in chosen if one != node)
-        if rest and _measured(data, rest, budget).expectation(node, data):
+        if rest and _measured(data, rest, budget, purse).expectation(node, data):
             chosen = rest
-    return _measured(data, chosen, budget)
+    return _measured(data, chosen, budget, purse)
 
 
-def _measured(data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price) -> Shared:
+def _measured(data: DataSpec, nodes: tuple[Aggregate, ...], budget: Price, purse: PartPurse | None) -> Shared:
     share = budget.with_amount(budget.amount / len(nodes))
-    return Shared(tuple(PricedQuestion(data, node, share) for node in nodes))
+    return Shared(tuple(PricedQuestion(data, node, share, purse) for node in nodes))
 
 
 def _widths(measured: Shared, data: DataSpec, nodes: Sequence[Aggregate]) -> list[float]:

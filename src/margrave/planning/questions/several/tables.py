@@ -36,6 +36,7 @@ from margrave.planning.questions.programs.missing import with_all
 from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.programs.sought import MOST_GROUPS, Sought, sought_of
 from margrave.planning.questions.programs.work import Work, work_of
+from margrave.planning.questions.several.partition import PartPurse, paid_from, read_purse
 from margrave.planning.written import digest_of, measurement_from_json
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
@@ -48,18 +49,24 @@ _PLAN_STEPS = 4_000
 
 @dataclass(frozen=True)
 class TablesQuestion(NothingExact):
-    """Tables of a data set at a budget, with their plan. It is an `Asked`."""
+    """Tables of a data set at a budget, with their plan. It is an `Asked`.
+
+    ``purse``: where they are of a part, the purse that pays, as that of a `PricedQuestion`.
+    """
 
     data: DataSpec
     aggregate: Tables
     budget: Price
     plan: Plan
+    purse: PartPurse | None = None
 
     def __post_init__(self) -> None:
         if self.budget.delta:
             raise UsageError("a question is asked at a pure ε, or at a ρ")
+        if self.purse is not None:
+            self.purse.check(self.data, self.aggregate.rows)
         check_form_size(self.aggregate)
-        if self.plan.spec != tables_spec(self.data, self.aggregate, self.budget) or self.plan.exact:
+        if self.plan.spec != tables_spec(self.data, self.aggregate, self.budget, self.purse) or self.plan.exact:
             raise UsageError("the plan is not that of the tables that are asked for")
         if self.amount > amount(self.budget):
             raise UsageError("a question must not cost more than its budget")
@@ -69,17 +76,15 @@ class TablesQuestion(NothingExact):
             raise RefusedError(f"there may be more than {COUNTED_RECORDS} rows: the noisy sums could overflow")
 
     @classmethod
-    def planned(cls, data: DataSpec, aggregate: Tables, budget: Price) -> TablesQuestion:
+    def planned(
+        cls, data: DataSpec, aggregate: Tables, budget: Price, purse: PartPurse | None = None
+    ) -> TablesQuestion:
         """The tables with the best plan found."""
-        return cls(data, aggregate, budget, make_plan(tables_spec(data, aggregate, budget)))
+        return cls(data, aggregate, budget, make_plan(tables_spec(data, aggregate, budget, purse)), purse)
 
     @property
     def way(self) -> str:
         return "tables"
-
-    @property
-    def purse(self) -> None:
-        """No purse of a part pays for tables."""
 
     @cached_property
     def title(self) -> str:
@@ -127,7 +132,7 @@ class TablesQuestion(NothingExact):
 
     def asked_json(self) -> dict[str, Any]:
         """All that determines the answer's distribution; `read_tables` reads it back."""
-        return {
+        told = {
             "format": 1,
             "data": self.data.public_dict(),
             "asked": self.aggregate.to_json(),
@@ -136,6 +141,7 @@ class TablesQuestion(NothingExact):
             "encoding": self.plan.encoding.name,
             "events": list(self.events),
         }
+        return told if self.purse is None else {**told, "purse": self.purse.to_json()}
 
     @cached_property
     def forecast(self) -> tuple[Expectation, ...]:
@@ -166,11 +172,12 @@ class TablesQuestion(NothingExact):
     @property
     def reason(self) -> str:
         own = "so many rows here has a unit at most"
-        return own if self.data.neighbours == "add-remove" else "a replaced unit takes its rows away and adds others"
+        added = self.purse is not None or self.data.neighbours == "add-remove"
+        return own if added else "a replaced unit takes its rows away and adds others"
 
     def words(self) -> tuple[str, ...]:
         """The guarantee, in sentences for people."""
-        return self.plan.words()
+        return self.plan.words() if self.purse is None else (paid_from(self.purse, self.cost), *self.plan.words())
 
     def sheets(self, most: int | None = None) -> tuple[Sheet, ...]:
         return self.plan.sheets(most)
@@ -180,22 +187,26 @@ class TablesQuestion(NothingExact):
 
     def at(self, budget: Price) -> TablesQuestion:
         """The same at another budget."""
-        return TablesQuestion.planned(self.data, self.aggregate, budget)
+        return TablesQuestion.planned(self.data, self.aggregate, budget, self.purse)
 
 
 def read_tables(value: Mapping[str, Any], data: DataSpec, aggregate: Tables, budget: Price) -> TablesQuestion:
     """The question that `TablesQuestion.asked_json` wrote."""
-    spec = tables_spec(data, aggregate, budget)
+    purse = read_purse(value["purse"], data) if "purse" in value else None
+    spec = tables_spec(data, aggregate, budget, purse)
     if value.get("encoding") not in ENCODINGS or not isinstance(value.get("strategy"), str):
         raise UsageError("the plan of the tables cannot be read")
     measurements = tuple(measurement_from_json(one) for one in value["events"])
     encoding = ENCODINGS[value["encoding"]](spec.domain)
     plan = Plan(spec, value["strategy"], measurements, protection_of(spec, encoding), (), encoding)
-    return TablesQuestion(data, aggregate, budget, plan)
+    return TablesQuestion(data, aggregate, budget, plan, purse)
 
 
-def tables_spec(data: DataSpec, aggregate: Tables, budget: Price) -> Spec:
-    """The tables as a spec: its attributes are columns of the rows, each over all that it may hold."""
+def tables_spec(data: DataSpec, aggregate: Tables, budget: Price, purse: PartPurse | None = None) -> Spec:
+    """The tables as a spec: its attributes are columns of the rows, each over all that it may hold.
+
+    What a purse pays for is priced for a unit that is added or removed, whatever neighbours are.
+    """
     rows = rows_of(aggregate.rows, data)
     columns = {column.name: column for column in rows.columns}
     for name in aggregate.names:
@@ -206,7 +217,8 @@ def tables_spec(data: DataSpec, aggregate: Tables, budget: Price) -> Spec:
         raise UsageError("a table needs a column: ask for the number of rows alone with count")
     entries = tuple(_entry(columns[name], data) for name in names)
     margins = [tuple(name for name in names if name in table.names) for table in aggregate.tables]
-    records = min(rows.most, aggregate.most_rows or rows.most) * (1 if data.neighbours == "add-remove" else 2)
+    added = purse is not None or data.neighbours == "add-remove"
+    records = min(rows.most, aggregate.most_rows or rows.most) * (1 if added else 2)
     unit = Unit(data.tables[0].unit or "row", records)
     return Spec(
         Codebook(entries),
