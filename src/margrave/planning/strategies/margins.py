@@ -11,6 +11,10 @@ from margrave.planning.strategies.demand import Demand, Shares, unit_variance
 from margrave.planning.strategies.registry import NamedStrategy, register
 
 
+_VANISHING = 1e-9
+"""A table with so small a share follows from the others: a residual that no other has would get more."""
+
+
 def margins(problem: Demand) -> Shares:
     """The wanted tables themselves, each with noise of its own, sharing the budget as well as possible."""
     unknown = set(problem.unknown)
@@ -38,7 +42,8 @@ def _optimised(problem: Demand, queries: list[Query], rounds: int = 200) -> Shar
         parts = shares**power * (rows @ (weights / precision**2))
         shares = (parts * shares**power) ** (1 / (power + 1))
         shares = np.maximum(shares / shares.sum(), 1e-12)
-    return dict(zip(queries, (shares / shares.sum()).tolist(), strict=True))
+    shares[shares < _VANISHING] = 0
+    return {query: share for query, share in zip(queries, (shares / shares.sum()).tolist(), strict=True) if share}
 
 
 register(NamedStrategy("margins", margins, wide=wide.margins))
