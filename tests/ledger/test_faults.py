@@ -367,6 +367,15 @@ def test_the_file_is_for_its_owner_alone_and_settles_every_commit(tmp_path):
     assert isinstance(ledger.store, SqliteStore)
 
 
+def test_what_need_not_be_settled_at_once_leaves_no_later_charge_unsettled(tmp_path):
+    with small(str(tmp_path / "ledger.db")) as ledger:
+        with pytest.raises(LedgerError), ledger.store.beside(settled=False) as session:
+            assert [tuple(row) for row in session.rows("PRAGMA synchronous")] == [(1,)]
+            raise LedgerError("refused after all")
+        with ledger.store.writing() as session:
+            assert [tuple(row) for row in session.rows("PRAGMA synchronous")] == [(2,)]
+
+
 def test_a_server_that_may_forget_is_refused_or_told_not_to(server):
     url = server.new_schema("forgetful")
     small(url).close()

@@ -146,13 +146,12 @@ class SqliteStore(Store):
             raise LedgerError(f"{self} and its folder must be writable: nothing was written")
         connection: Any = self._take()
         try:
-            if synchronous != "FULL":
-                connection.execute(f"PRAGMA synchronous={synchronous}")
+            connection.execute(
+                f"PRAGMA synchronous={synchronous}"
+            )  # Whatever its last user wanted.
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
             connection.execute("COMMIT")
-            if synchronous != "FULL":
-                connection.execute("PRAGMA synchronous=FULL")
         except MargraveError:
             with _errors(self):
                 connection.execute("ROLLBACK")

@@ -10,7 +10,6 @@ from margrave.planning import wide
 from margrave.planning.strategies.demand import Demand, Shares, unit_variance
 from margrave.planning.strategies.registry import NamedStrategy, register
 
-
 _VANISHING = 1e-9
 """A table with so small a share follows from the others: a residual that no other has would get more."""
 
