@@ -146,9 +146,7 @@ class SqliteStore(Store):
             raise LedgerError(f"{self} and its folder must be writable: nothing was written")
         connection: Any = self._take()
         try:
-            connection.execute(
-                f"PRAGMA synchronous={synchronous}"
-            )  # Whatever its last user wanted.
+            connection.execute(f"PRAGMA synchronous={synchronous}")  # Whatever its last user wanted.
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
             connection.execute("COMMIT")
