@@ -24,6 +24,7 @@ from margrave.planning.questions.language.public import PublicColumn, PublicName
 from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.tokens import WORDS
 from margrave.planning.questions.language.wording import said
+from margrave.planning.questions.programs.sought import sought_of
 from tests.planning.questions.samples import COLUMNS, Random, data_spec
 
 SPEC = data_spec()
@@ -234,3 +235,51 @@ def test_two_nodes_of_one_kind_are_refused_when_they_are_declared():
 
         class Again(a.Aggregate, kind="count"):
             pass
+
+
+@pytest.mark.parametrize(
+    ("text", "said_instead"),
+    [
+        ("count people", "begins with a table and ends with what is asked"),
+        ("SELECT COUNT(*) FROM people", "margrave ask --sql"),
+        ("people count by region", "what is asked stands last"),
+        ("people avg income", "did you mean 'average'"),
+        ("people averge income", "did you mean 'average'"),
+        ("people std income", "did you mean 'variance'"),
+        ("people max income", "quantiles"),
+        ("people histogram age", "by age count"),
+        ("people average incom", "there is no column 'incom': did you mean 'income'"),
+        ("people median incom rows 1", "did you mean 'income'"),
+        ("people where ag > 3 count", "there is no column 'ag': did you mean 'age'"),
+        ("people where person = 5 count", "there is no column 'person'; there are age"),
+        ("people where age > three count", "'three' is no number and no column"),
+        ("people where joined > yesterday count", "'yesterday' is no day, such as 2024-12-31,"),
+        ("people where age = null count", "write 'is missing'"),
+        ("people where age is null count", "'missing' is expected"),
+        ("people where age > 1,000 count", "without commas, 1000"),
+        ("people where age > 1 && age < 3 count", "joined with 'and'"),
+        ("people with x = income / 3 average x", "income // 2"),
+        ("people where age in 1..3 count", "18-64"),
+        ("people count;", "at letter 13.*without a semicolon"),
+        ("people join visits on person count", "leave 'on …' out"),
+        ("people limit 10 count", "no single row can be told"),
+        ("visits by month(seen) count", "my_month = month"),
+        ("people by region count rows 0", "'rows' of 'count'"),
+    ],
+)
+def test_a_mistake_is_told_with_what_to_write_instead(text, said_instead):
+    with pytest.raises(UsageError, match=said_instead):
+        parsed(text, SPEC)
+
+
+def test_hints_refuse_nothing_that_can_be_asked():
+    """A name that the question gives anew is of another kind; a bare text may stand on either side."""
+    for text in (
+        "people select age = region where age = north count",
+        "people where north = region count",
+        "people where age in (1,200) count",
+        "people with null = 1 where null = 1 count",
+        "people by age = region only (north) count",
+    ):
+        assert parsed(said(parsed(text, SPEC)), SPEC) == parsed(text, SPEC)
+        sought_of(parsed(text, SPEC), SPEC)

@@ -84,7 +84,8 @@ class LanguageNode:
     def _check_whole(self, name: str, least: int) -> None:
         value = getattr(self, name)
         if type(value) is not int or not least <= value < _LONGEST_WHOLE:
-            raise UsageError(f"{name!r} of {self.kind!r} must be a whole number from {least} on")
+            said = name.removeprefix("most_").replace("_", " ")
+            raise UsageError(f"{said!r} of {self.kind!r} must be a whole number from {least} on")
 
     def _check_bound(self, name: str, least: int = 1) -> None:
         """Refuse a bound that is neither left out nor a whole number large enough."""

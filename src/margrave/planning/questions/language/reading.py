@@ -6,16 +6,18 @@ double quotes it is a column, whatever it says; between single ones a text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NoReturn, TypeVar
 
 from margrave.budget.numbers import exact_number
-from margrave.errors import UsageError
+from margrave.errors import UsageError, suggest
 from margrave.planning.questions.data_spec import DataSpec
-from margrave.planning.questions.kinds import Values
+from margrave.planning.questions.kinds import Days, Kind, Values
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.form import MOST_DEPTH
+from margrave.planning.questions.language.hints import EMPTY, no_column
 from margrave.planning.questions.language.tokens import Token, tokens_of, unquoted, word_problem
 
 T = TypeVar("T")
@@ -29,6 +31,7 @@ class ValueReader:
         self._tokens = tokens_of(text)
         self._at = self._depth = 0
         self._names = {column.name for table in data.tables for column in table.columns}
+        self._made: set[str] = set()
 
     @property
     def _next(self) -> Token:
@@ -47,12 +50,17 @@ class ValueReader:
         if not self._take(word):
             self._fail(f"{word!r} is expected")
 
-    def _fail(self, text: str) -> NoReturn:
+    def _fail(self, text: str, hint: str = "") -> NoReturn:
         token = self._next
         here = repr(token.text[:40]) if token.text else "the end"
-        raise UsageError(f"the question cannot be read: {text}, not {here} (at letter {token.place + 1})")
+        raise UsageError(f"the question cannot be read: {text}, not {here} (at letter {token.place + 1}){hint}")
 
     def end(self) -> None:
+        """Refuse what comes after the end of a question."""
+        if self._is("by", "where", "join", "with"):
+            self._fail(
+                "nothing more is expected", ": what is asked stands last, 'people where age > 17 by region count'"
+            )
         if self._next.kind != "end":
             self._fail("nothing more is expected")
 
@@ -72,8 +80,12 @@ class ValueReader:
     def _new_name(self) -> str:
         bare = self._next.kind == "word"
         name = self._name("a name")
+        if self._is("("):
+            raise UsageError(f"what is computed needs a name: write 'my_{name} = {name}(…)'")
         if bare and (problem := word_problem(name, "column")):
             raise UsageError(f"{problem}, or write it between double quotes")
+        if self._is("="):
+            self._made.add(name)
         self._names.add(name)
         return name
 
@@ -133,9 +145,13 @@ class ValueReader:
         return found
 
     def _comparison(self) -> e.Condition:
-        left = self._value()
+        bare, left = self._next, self._value()
+        if isinstance(left, e.Text) and bare.kind == "word" and self._tokens[self._at + 1].text not in self._names:
+            raise UsageError(no_column(left.value, self._names))
         if self._take("is"):
             negated = self._take("not")
+            if self._is(*EMPTY):
+                self._fail("'missing' is expected")
             self._need("missing")
             return e.Negation(e.IsMissing(left)) if negated else e.IsMissing(left)
         negated = self._take("not")
@@ -148,10 +164,27 @@ class ValueReader:
         elif not negated and self._is(*e.COMPARISONS, "<>"):
             sign = self._tokens[self._at].text
             self._at += 1
-            return e.Compare("!=" if sign == "<>" else sign, left, self._value())
+            return e.Compare("!=" if sign == "<>" else sign, left, self._compared(left))
         else:
             self._fail("a comparison is expected")
         return e.Negation(found) if negated else found
+
+    def _compared(self, left: e.Value) -> e.Value:
+        """What a value is compared with; a text where a number or a day is needed is a slip."""
+        token, found = self._next, self._value()
+        kinds = self._kinds(left) if isinstance(found, e.Text) and token.kind == "word" else []
+        if token.text.lower() in EMPTY and kinds:
+            raise UsageError(f"nothing equals what is missing: write 'is missing', not '= {token.text[:10]}'")
+        if not kinds or any(isinstance(kind, Values) for kind in kinds):
+            return found
+        what = "day, such as 2024-12-31," if isinstance(kinds[0], Days) else "number"
+        raise UsageError(f"{token.text[:100]!r} is no {what} and no column{suggest(token.text, self._names)}")
+
+    def _kinds(self, value: e.Value) -> list[Kind]:
+        """The declared kinds of a column, by its name; none where the question itself gives that name."""
+        if not isinstance(value, e.Column) or value.name in self._made:
+            return []
+        return [one.kind for table in self._data.tables for one in table.columns if one.name == value.name]
 
     def _among(self, left: e.Value) -> e.Condition:
         if self._next.kind == "range" and not self._is_label(left, self._next.text):
@@ -166,10 +199,7 @@ class ValueReader:
         return e.Among(left, self._inside(lambda: self._several(self._constant)))
 
     def _is_label(self, left: e.Value, text: str) -> bool:
-        kinds = [
-            column.kind for table in self._data.tables for column in table.columns if left == e.Column(column.name)
-        ]
-        return any(isinstance(kind, Values) and text in kind.values for kind in kinds)
+        return any(isinstance(kind, Values) and text in kind.values for kind in self._kinds(left))
 
     # Values.
 
@@ -274,4 +304,8 @@ class ValueReader:
         if self._next.kind != "number":
             self._fail("a number is expected")
         self._at += 1
-        return e.Numeral(sign * exact_number(self._tokens[self._at - 1].text))
+        number, after = self._tokens[self._at - 1], self._tokens[self._at : self._at + 2]
+        thousands = len(after) == 2 and after[0].text == "," and re.fullmatch(r"\d{3}", after[1].text)
+        if thousands and self._text[number.place :].startswith(f"{number.text},{after[1].text}") and not self._depth:
+            self._fail(f"a number is written without commas, {number.text}{after[1].text}: what is asked is expected")
+        return e.Numeral(sign * exact_number(number.text))

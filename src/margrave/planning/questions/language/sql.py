@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from margrave.budget.numbers import exact_number
 from margrave.errors import UsageError, suggest
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.kinds import Days
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
@@ -102,6 +103,8 @@ class _Translator:
         if node.args.get("alias") is not None:
             _only(node.args["alias"], "this")
         name = node.name
+        if not name:
+            _refuse(node.this, ": name a table")
         if name not in self._tables:
             raise UsageError(f"the data set has no table {name!r}{suggest(name, self._tables)}")
         self._aliases[node.alias or name] = name
@@ -149,10 +152,16 @@ class _Translator:
         """The one aggregate of a SELECT, and what else it lists."""
         bare = [(one.this if _kind(one) == "Alias" else one) for one in listed]
         asked = [one for one in bare if _kind(one) in _ASKED]
-        if len(asked) != 1:
-            raise UsageError(
-                "a question has one aggregate: COUNT(*), COUNT(DISTINCT unit), SUM, AVG, VAR_POP, MEDIAN, QUANTILE_CONT"
-            )
+        if len(asked) > 1:
+            raise UsageError(f"a question has one aggregate, not {len(asked)}: ask each by itself, or all with s.batch")
+        if not asked:
+            other = next((one for one in bare if _kind(one) not in ("Column", "Star", "Literal")), None)
+            known = "COUNT(*), COUNT(DISTINCT unit), SUM, AVG, VAR_POP, MEDIAN, QUANTILE_CONT(value, share)"
+            if other is not None and _kind(other) != "Case":
+                _refuse(
+                    other.this if _kind(other) == "WithinGroup" else other, f": a question has one aggregate, {known}"
+                )
+            raise UsageError(f"a question has one aggregate: {known}")
         return asked[0], [one for one, inner in zip(listed, bare, strict=True) if inner is not asked[0]]
 
     def _keys(self, group: Any, listed: list[Any]) -> tuple[r.Key, ...]:
@@ -220,18 +229,33 @@ class _Translator:
         if kind == "Not":
             return e.Negation(self._condition(node.this))
         if kind in _COMPARED:
-            return e.Compare(_COMPARED[kind], self._value(node.this), self._value(node.expression))
+            if "Null" in (_kind(node.this), _kind(node.expression)):
+                raise UsageError("nothing equals NULL, nor differs from it: write IS NULL, or IS NOT NULL")
+            left, right = self._value(node.this), self._value(node.expression)
+            return e.Compare(_COMPARED[kind], self._as_day(left, right), self._as_day(right, left))
         if kind == "Between":
             _only(node, "this", "low", "high")
             value = self._value(node.this)
             ends = self._value(node.args["low"]), self._value(node.args["high"])
-            return e.AllOf((e.Compare(">=", value, ends[0]), e.Compare("<=", value, ends[1])))
+            low, high = (self._as_day(one, value) for one in ends)
+            return e.AllOf((e.Compare(">=", value, low), e.Compare("<=", value, high)))
         if kind == "In":
             _only(node, "this", "expressions")
-            return e.Among(self._value(node.this), tuple(self._constant(one) for one in node.expressions))
+            value = self._value(node.this)
+            return e.Among(value, tuple(self._as_day(self._constant(one), value) for one in node.expressions))
         if kind == "Is" and _kind(node.expression) == "Null":
             return e.IsMissing(self._value(node.this))
         return _refuse(node)
+
+    def _as_day(self, one: e.Value, other: e.Value) -> e.Value:
+        """A text that is compared with a column of days is a day, as everywhere in SQL."""
+        if not isinstance(one, e.Text) or not isinstance(other, e.Column):
+            return one
+        tables = [self._tables[name] for name in self._aliases.values() if name in self._tables]
+        kinds = [column.kind for table in tables for column in table.columns if column.name == other.name]
+        if not kinds or not all(isinstance(kind, Days) for kind in kinds):
+            return one
+        return _day(one.value)
 
     def _value(self, node: Any) -> e.Value:
         kind = _kind(node)
@@ -265,7 +289,8 @@ class _Translator:
         within = [self._aliases[alias]] if alias in self._aliases else [] if alias else list(self._aliases.values())
         known = {column for table in within for column in self._columns[table]}
         if name not in known:
-            raise UsageError(f"there is no column {node.sql()[:60]!r}{suggest(name, known)}")
+            quoted = "; a text stands between single quotes" if getattr(node.this, "quoted", False) else ""
+            raise UsageError(f"there is no column {node.sql()[:60]!r}{suggest(name, known) or quoted}")
         return e.Column(name)
 
     def _constant(self, node: Any) -> e.Value:
@@ -279,8 +304,12 @@ class _Translator:
         if kind == "Neg" and isinstance(inner := self._constant(node.this), e.Numeral):
             return e.Numeral(-inner.value)
         if kind == "Cast" and node.to.sql() == "DATE" and _kind(node.this) == "Literal":
-            try:
-                return e.Day(date.fromisoformat(node.this.this))
-            except ValueError:
-                raise UsageError("a day is written as DATE '2024-12-31'") from None
+            return _day(node.this.this)
         return _refuse(node)
+
+
+def _day(text: str) -> e.Day:
+    try:
+        return e.Day(date.fromisoformat(text))
+    except ValueError:
+        raise UsageError("a day is written as DATE '2024-12-31'") from None

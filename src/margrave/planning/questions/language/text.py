@@ -14,6 +14,7 @@ from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
+from margrave.planning.questions.language.hints import asked_hint, no_column, start_hint
 from margrave.planning.questions.language.parts import Part, Partition
 from margrave.planning.questions.language.public import Lookup, PublicColumn, PublicName, PublicTable
 from margrave.planning.questions.language.reading import ValueReader
@@ -80,7 +81,7 @@ class _Reader(ValueReader):
         name = self._name("a table")
         if name not in self._tables:
             self._at -= 1
-            self._fail(f"a table is expected ({', '.join(sorted(self._tables))})")
+            self._fail(f"a table is expected ({', '.join(sorted(self._tables))})", start_hint(name, self._tables))
         return r.Rows(name)
 
     def _clause(self, rows: r.Relation) -> r.Relation | None:
@@ -160,22 +161,28 @@ class _Reader(ValueReader):
         what = self._word("what is asked").lower()
         given: dict[str, Any] = {"rows": rows}
         if what in _VALUED:
-            return self._asked(_VALUED[what], keys, {**given, "value": self._value()})
+            return self._asked(_VALUED[what], keys, {**given, "value": self._asked_value()})
         if what in ("count", "units"):
             return self._asked(a.Count if what == "count" else a.UnitCount, keys, given)
         if what == "median":
-            return self._asked(a.Quantiles, keys, {**given, "value": self._value(), "shares": (_HALF,)})
+            return self._asked(a.Quantiles, keys, {**given, "value": self._asked_value(), "shares": (_HALF,)})
         if what == "quantiles":
             shares = self._inside(lambda: self._several(self._numeral))
             self._need("of")
-            return self._asked(a.Quantiles, keys, {**given, "value": self._value(), "shares": shares})
+            return self._asked(a.Quantiles, keys, {**given, "value": self._asked_value(), "shares": shares})
         if what == "tables":
             return self._asked(a.Tables, keys, {**given, "tables": self._inside(lambda: self._several(self._table))})
         if what == "choose":
-            return self._asked(a.Choose, keys, {**given, "value": self._value(), "only": self._only()})
+            return self._asked(a.Choose, keys, {**given, "value": self._asked_value(), "only": self._only()})
         self._at -= 1
         known = (*_VALUED, "count", "units", "median", "quantiles", "choose")
-        return self._fail(f"{', '.join(known)} or tables is expected")
+        return self._fail(f"{', '.join(known)} or tables is expected", asked_hint(what, (*known, "tables")))
+
+    def _asked_value(self) -> e.Value:
+        found = self._value()
+        if isinstance(found, e.Text):
+            raise UsageError(no_column(found.value, self._names))
+        return found
 
     def _table(self) -> a.TableOf:
         """Columns with a star between, or () for all rows."""

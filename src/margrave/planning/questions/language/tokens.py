@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from margrave.errors import UsageError
+from margrave.planning.questions.language.hints import SIGNS
 
 MOST_LETTERS = 100_000
 WORDS = {
@@ -37,7 +38,9 @@ def tokens_of(text: str) -> list[Token]:
     while at < len(text.rstrip()):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise UsageError(f"the question cannot be read at {text[at : at + 20]!r}")
+            rest = text[at:].lstrip()
+            hint, place = f": {SIGNS[rest[0]]}" if rest[0] in SIGNS else "", len(text) - len(rest) + 1
+            raise UsageError(f"the question cannot be read at {rest[:20]!r} (at letter {place}){hint}")
         kind = match.lastgroup or ""
         found.append(Token(kind, match[kind], match.start(kind)))
         at = match.end()

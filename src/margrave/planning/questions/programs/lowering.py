@@ -151,6 +151,8 @@ def at_step(lowered: Lowered, step: Fraction) -> Whole:
 
 
 def _said(kind: Kind | None) -> str:
+    if isinstance(kind, Values) and len(kind.values) == 1:
+        return f"the text {kind.values[0][:100]!r}"
     return "what is always missing" if kind is None else kind.said()
 
 
@@ -296,7 +298,10 @@ def _with_constant(lowered: Lowered, sign: str, number: Fraction) -> Test:
 def _compare_texts(condition: Compare, columns: Sequence[ColumnShape]) -> Test:
     """A column of values compared with a text, by position; two columns, where their lists are the same."""
     if condition.sign not in ("=", "!="):
-        raise UsageError(f"texts are equal or not; {condition.sign!r} is for numbers and days")
+        raise UsageError(
+            f"texts are equal or not; {condition.sign!r} is for numbers and days, which are written without quotes, "
+            "2024-12-31, in SQL DATE '2024-12-31'"
+        )
     left, right = lower(condition.left, columns), lower(condition.right, columns)
     if isinstance(condition.left, Text) and not isinstance(condition.right, Text):
         left, right, condition = right, left, Compare(condition.sign, condition.right, condition.left)
