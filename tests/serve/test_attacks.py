@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import httpx
 import pytest
+import uvicorn
 
 from margrave.budget.units import PureDP
 from margrave.errors import RefusedError
@@ -14,9 +15,10 @@ from margrave.ledger.records import Opened
 from margrave.pipeline import open_data
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.serve import app as app_module
-from margrave.serve import watching
+from margrave.serve import connections, watching
 from margrave.serve.answering import Slot, hold_slot
 from margrave.serve.app import Rates, Worker
+from margrave.serve.connections import PatientProtocol
 from margrave.serve.kept import people as people_module
 from margrave.serve.kept.jobs import asked_in
 from margrave.serve.kept.people import PeopleTable
@@ -189,3 +191,33 @@ def test_no_path_leads_out(client, path):
     for start in ("/explore/", "/v1/releases/", "/data/", "/collections/", "/"):
         reply = client("GET", start + path)
         assert reply.status_code in (303, 404) and "root:" not in reply.text
+
+
+def test_a_connection_that_says_nothing_is_closed(monkeypatch):
+    """A thousand of them kept everybody else out."""
+    monkeypatch.setattr(connections, "HEAD_WAIT", 0.2)
+
+    async def app(scope, receive, send):
+        await asyncio.sleep(0.5)  # longer than a head may take
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def tried(sent):
+        config = uvicorn.Config(app, http=PatientProtocol, ws="none", lifespan="off", log_level="error", port=0)
+        server = uvicorn.Server(config)
+        running = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        place = server.servers[0].sockets[0].getsockname()
+        reader, writer = await asyncio.open_connection(*place)
+        writer.write(sent)
+        async with asyncio.timeout(20):
+            found = await reader.readline()
+        writer.close()
+        server.should_exit = True
+        await running
+        return found
+
+    assert asyncio.run(tried(b"")) == b""
+    assert asyncio.run(tried(b"GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ")) == b""
+    assert asyncio.run(tried(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")).startswith(b"HTTP/1.1 204")

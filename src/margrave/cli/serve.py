@@ -30,6 +30,10 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy that has TLS stands before it, and says who calls.")
     ] = False,
+    sources: Annotated[
+        Path | None,
+        typer.Option(help="The folder with the files that curators may have opened; else none.", show_default=False),
+    ] = None,
     rate: Annotated[int, typer.Option(help="Requests a second that an account may send to each process.")] = 100,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve bundled data, with everything set up, until it is stopped.")
@@ -42,23 +46,23 @@ def serve(
     _check_installed()
     from margrave.serve.supervisor import ServerSettings
 
-    def settings_of(place: str) -> ServerSettings:
-        return ServerSettings(place, host, port, workers, tls_cert, tls_key, behind_proxy, not untimed, rate)
+    def settings_of(place: str, files: Path | None) -> ServerSettings:
+        return ServerSettings(place, host, port, workers, tls_cert, tls_key, behind_proxy, not untimed, rate, files)
 
     if not demo:
-        _run(settings_of(ledger))
+        _run(settings_of(ledger, sources))
         return
     from margrave.files.temporary import temporary_folder
     from margrave.serve.demo import set_up
 
-    settings_of(ledger)
+    settings_of(ledger, sources)
     with temporary_folder(Path(gettempdir()), "margrave-serve-demo-") as folder:
         say("Setting up a data set that is public, two analysts and three releases: some seconds.")
         made = set_up(folder)
         for name, password in made.passwords.items():
             token = f", token {made.tokens[name]}" if name in made.tokens else ""
             say(f"{name}: password {password}{token}")
-        _run(settings_of(made.ledger))
+        _run(settings_of(made.ledger, sources or made.sources))
 
 
 def _check_installed() -> None:

@@ -20,15 +20,15 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from margrave.serve.headers import SAFE_HEADERS
 from margrave.serve.kept.jobs import State
 from margrave.serve.kept.tokens import ALLOWED, PREFIX
-from margrave.serve.operations import asking, collecting, curating, parting, public
+from margrave.serve.operations import asking, collecting, curating, opening, parting, public
 from margrave.serve.operations.declared import JSON, OPERATIONS, Call, Caller, House, HttpReply, Operation, path_of
-from margrave.serve.operations.openapi import document, page
+from margrave.serve.operations.openapi import document
 from margrave.serve.operations.problems import (
     BAD,
     FORBIDDEN,
@@ -58,7 +58,7 @@ _FLUSH = 1.0
 DOOR_RATE = Rate(10, 0.1)
 _DOORS = ("log_in", "accept")
 """Operations at which secrets could be tried out."""
-ROOMS = (public, asking, parting, collecting, curating)
+ROOMS = (public, asking, parting, collecting, curating, opening)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,6 @@ class Worker:
         routes = [Route(one.path, self._endpoint(one), methods=[one.method]) for one in OPERATIONS]
         routes += [
             Route("/v1/openapi.json", lambda request: Response(told, media_type=JSON, headers=SAFE_HEADERS)),
-            Route("/v1/about", lambda request: HTMLResponse(page(OPERATIONS), headers=SAFE_HEADERS)),
             Route("/v1/questions/{id}/events", self._events),
         ]
         routes += page_routes(self)

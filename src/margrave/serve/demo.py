@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from secrets import token_urlsafe
+from threading import Event
 from typing import Any
 
 from margrave import examples, pipeline
 from margrave.budget.units import PureDP
+from margrave.files.writing import replace_file
 from margrave.ledger.ledger import Ledger
-from margrave.ledger.records import RequestRecord
+from margrave.ledger.records import Opened
 from margrave.planning.questions.data_spec import DataSpec
+from margrave.planning.questions.every import question_of
+from margrave.planning.questions.language.aggregates import Aggregate
+from margrave.planning.questions.language.text import parsed
+from margrave.serve.answering import Slot
+from margrave.serve.kept.jobs import request_id
 from margrave.serve.kept.tokens import ALLOWED
 from margrave.serve.operations.declared import House
 from margrave.serve.operations.releases import publish
-from margrave.session.session import Session
 from margrave.spec.spec import Spec
 
 DATASET = "rochdale@1"
@@ -24,6 +31,7 @@ CURATOR = "carla"
 ANALYSTS = ("ann", "bob")
 _TABLE = "households"
 _ROWS = 1_000
+_PEOPLE = 10_000
 _RELEASED = (["wife_active", "husband_unemployed"], ["wife_active", "young_child"], ["asian", "other_worker"])
 _EACH = Fraction(1, 5)
 _ASKED = "households by wife_active, wife_educated count"
@@ -33,9 +41,13 @@ _CAP = 2 * (_EACH * len(_RELEASED) + _REST)
 
 @dataclass(frozen=True)
 class DemoServer:
-    """The ledger of the demo, the password of each person, and the token of each analyst."""
+    """The ledger of the demo, the password of each person, and the token of each analyst.
+
+    ``sources``: a folder with a file that the curator may have opened.
+    """
 
     ledger: str
+    sources: Path
     passwords: dict[str, str]
     tokens: dict[str, str]
 
@@ -55,7 +67,19 @@ def set_up(folder: Path) -> DemoServer:
         house.people.accept(house.people.invite("curator", CURATOR), CURATOR, passwords[CURATOR])
         tokens = {name: _analyst(house, name, passwords[name]) for name in ANALYSTS}
         _ask(house)
-    return DemoServer(url, passwords, tokens)
+    return DemoServer(url, _sources(folder), passwords, tokens)
+
+
+def _sources(folder: Path) -> Path:
+    """A folder with made-up people, as the page on which data sets are opened declares them for an example."""
+    place, chance = folder / "sources", Random(1)
+    place.mkdir()
+    lines = [
+        f"{chance.choice(('north', 'south'))},{chance.randint(0, 99)},{100 * int(chance.expovariate(1 / 400))}"
+        for _ in range(_PEOPLE)
+    ]
+    replace_file(place / "people.csv", "\n".join(["region,age,income", *lines, ""]).encode())
+    return place
 
 
 def _declared(spec: Spec) -> dict[str, Any]:
@@ -79,11 +103,20 @@ def _analyst(house: House, name: str, password: str) -> str:
 
 
 def _ask(house: House) -> None:
+    """What was asked so far, as the server has it asked, so that it is in the history of each."""
     ann, bob = ANALYSTS
-    with Session.open(house.ledger, ann) as session:
-        for names in _RELEASED:
-            session[_TABLE].tables([names]).release(eps=_EACH)
-    for one in house.ledger.records(RequestRecord):
-        publish(house, one.id)
-    with Session.open(house.ledger, bob) as session:
-        session.ask(_ASKED).release(eps=_REST)
+    (opened,) = house.ledger.records(Opened)
+    slot = Slot(house.ledger, opened, timed=False)
+    try:
+        data = house.opened_data(DATASET)
+        asked = [(ann, f"{_TABLE} tables({' * '.join(names)})", _EACH) for names in _RELEASED] + [(bob, _ASKED, _REST)]
+        for account, text, amount in asked:
+            node = parsed(text, data)
+            assert isinstance(node, Aggregate)
+            question = question_of(data, node, PureDP(amount))
+            house.jobs.put(request_id(account, text), account, DATASET, question.asked_json())
+            slot.step(Event())
+            if account == ann:
+                publish(house, request_id(account, text))
+    finally:
+        slot.close()

@@ -49,6 +49,8 @@ class ServerSettings:
     behind_proxy: bool = False
     timed: bool = True
     rate: int = RATE
+    sources: Path | None = None
+    """The folder with all files that curators may have opened."""
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
@@ -56,6 +58,8 @@ class ServerSettings:
         for file in (self.tls_cert, self.tls_key):
             if file is not None and not file.is_file():
                 raise UsageError(f"{file}: there is no such file")
+        if self.sources is not None and not self.sources.is_dir():
+            raise UsageError(f"{self.sources}: there is no such folder")
         if not 0 <= self.port < 1 << 16 or not 1 <= self.workers <= 64 or self.rate < 1:
             raise UsageError("a port is a number below 65536; there are 1 to 64 workers, and a rate is 1 or more")
         if not self.https and not self.behind_proxy and not _is_loopback(self.host):
@@ -166,15 +170,19 @@ def http_process(settings: ServerSettings, held: socket.socket) -> None:
     import uvicorn
 
     from margrave.serve.app import Rates, Worker
+    from margrave.serve.connections import PatientProtocol
     from margrave.serve.operations.declared import House
 
     _until_orphaned(Event())
     shelf = temporary_folder(Path(gettempdir()), "margrave-serve-shelf-")
     with Ledger.open(settings.ledger) as ledger, shelf as folder:
         options = {"https": settings.https, "behind_proxy": settings.behind_proxy}
-        worker = Worker(House(ledger), Rates.of(settings.rate), folder, **options)
+        house = House(ledger, opens=settings.sources is not None)
+        worker = Worker(house, Rates.of(settings.rate), folder, **options)
         config = uvicorn.Config(
             worker.app,
+            http=PatientProtocol,
+            ws="none",
             access_log=False,
             log_level="error",
             server_header=False,
@@ -194,6 +202,7 @@ def answering_process(settings: ServerSettings, identity: str) -> None:
     from margrave.serve.answering import answer_jobs
     from margrave.serve.kept.holding import Holder
     from margrave.serve.kept.tables import ServerTables
+    from margrave.serve.opening import open_asked
 
     stopped = Event()
     for kind in (signal.SIGTERM, signal.SIGINT):
@@ -201,7 +210,10 @@ def answering_process(settings: ServerSettings, identity: str) -> None:
     _until_orphaned(stopped)
     with Ledger.open(settings.ledger) as ledger:
         holder = Holder(ServerTables(ledger), identity)
+        opener = Thread(target=open_asked, args=(settings.ledger, settings.sources, stopped, holder.held), daemon=True)
+        opener.start()
         try:
             answer_jobs(ledger, stopped, timed=settings.timed, held=holder.held)
         finally:
+            opener.join(_GRACE / 2)
             holder.release()

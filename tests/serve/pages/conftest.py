@@ -14,6 +14,10 @@ def store_url(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def served(store_url, tmp_path_factory):
-    one = Served(store_url, tmp_path_factory.mktemp("paging"), "--workers", "1", "--rate", "10000")
+    folder = tmp_path_factory.mktemp("paging")
+    sources = folder / "sources"
+    sources.mkdir()
+    (sources / "people.csv").write_text("region,age,income\n" + "north,30,100\nsouth,40,200\n" * 50)
+    one = Served(store_url, folder, "--workers", "1", "--rate", "10000", "--sources", str(sources))
     yield one
     one.stop()

@@ -5,6 +5,7 @@ alone, on desktops and phones, in the light and in the dark; and what axe finds 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from margrave.serve.pages.opening import EXAMPLE
 from tests.serve.kept.test_collections import SPEC
 from tests.serve.served import DATASET, PASSWORD
 
@@ -37,7 +38,7 @@ class Visitor:
         assert self.tab.title() != "ran" and self.tab.locator("h1").count() == 1
         if self.scripts:
             assert self.tab.evaluate("document.documentElement.scrollWidth") <= self.width, self.tab.url
-        kind = (self.width, self.tab.title())
+        kind = (self.width, self.tab.url)
         if self.scripts and kind not in CHECKED:
             CHECKED.add(kind)
             found = Axe().run(self.tab).response["violations"]
@@ -90,7 +91,7 @@ def test_from_the_first_curator_to_a_refusal(served, browser, new_name, number, 
     curator.fill(name=name, password=PASSWORD)
     curator.press("Come in")
     assert DATASET in curator.text()
-    curator.tab.get_by_role("link", name=DATASET).click()
+    curator.tab.get_by_role("link", name=DATASET, exact=True).click()
     assert "Protected" in curator.tab.locator("header").inner_text()
     curator.go("/curate/people")
     curator.fill(name=other)
@@ -105,7 +106,8 @@ def test_from_the_first_curator_to_a_refusal(served, browser, new_name, number, 
     assert other in curator.text() and "ε = 0.15 left" in curator.text()
     try:
         analyst = Visitor(browser, served, number, scripts=scripts)
-        analyst.go(f"/invitation?code={invitation}")
+        assert invitation.startswith(f"{served.address}/invitation?code=inv_")
+        analyst.go(invitation.removeprefix(served.address))
         analyst.fill(name=other, password=PASSWORD)
         analyst.press("Come in")
         analyst.press("Log out")
@@ -192,6 +194,74 @@ def test_a_question_is_asked_by_keyboard_alone(served, browser, new_name):
     one.close()
 
 
+@pytest.mark.parametrize(("number", "scripts"), [(2, True), (1, False)])
+def test_a_curator_registers_a_data_set_and_has_it_opened(served, browser, new_name, number, scripts):
+    one, name = Visitor(browser, served, number, scripts=scripts), f"{new_name()}@1"
+    curator = new_name()
+    served.person(curator, "curator")
+    one.go("/login")
+    one.fill(name=curator, password=PASSWORD)
+    one.press("Log in")
+    one.tab.get_by_role("link", name="Another data set").click()
+    one.fill(name=name, amount="2")
+    one.press("Check it")
+    assert "What everybody will read" in one.text() and "from people.csv" in one.text()
+    wrong = one.tab.input_value("textarea").replace("people.csv", "../people.csv")
+    one.fill(spec=wrong)
+    one.press("Register and open")
+    assert "must be a file in the folder" in one.tab.get_by_role("alert").inner_text()
+    assert one.tab.input_value("textarea") == wrong and one.tab.input_value('[name="name"]') == name
+    one.fill(spec=wrong.replace("../", "").replace('"south"', '"west"'))
+    one.press("Register and open")
+    opened(one, name)
+    assert "not opened" in row(one, name) and "50 records" in row(one, name)
+    one.tab.get_by_role("link", name=f"Try again with {name}").click()
+    assert '"west"' in one.tab.input_value("textarea")
+    one.fill(spec=one.tab.input_value("textarea").replace('"west"', '"south"'))
+    one.press("Register and open")
+    opened(one, name)
+    assert "open for questions" in row(one, name)
+    one.tab.get_by_role("link", name=f"Let somebody ask about {name}").click()
+    assert one.tab.input_value('[name="dataset"]') == name
+    one.close()
+
+
+def row(one, name):
+    return one.tab.locator("main tr", has_text=name).inner_text()
+
+
+def opened(one, name):
+    """Wait until a data set is opened, or not: the page is loaded again by itself, or by hand."""
+    for _ in range(120):
+        if "being opened" not in row(one, name):
+            break
+        if not one.scripts:
+            one.go("/curate/data")
+        one.tab.wait_for_timeout(500)
+    one.look()
+
+
+def test_every_page_is_accessible_on_the_smallest_phone_in_the_dark(served, browser, new_name):
+    """Also where there is nothing to see yet, or something is wrong."""
+    pages = {
+        "curator": ("", "/data", "/people", "/grants?amount=1", "/requests", "/ledger?verify=1", "/log"),
+        "analyst": ("/ask", f"/ask/{DATASET}", f"/ask/{DATASET}?text=nonsense", "/questions", "/tokens"),
+        "": ("/", f"/data/{DATASET}", "/login?then=/ask", "/invitation?code=x", "/v1/about", "/data/nothing@1"),
+    }
+    for role, paths in pages.items():
+        one = Visitor(browser, served, 2)
+        one.tab.emulate_media(color_scheme="dark")
+        if role:
+            name = new_name()
+            served.person(name, role)
+            one.go("/login")
+            one.fill(name=name, password=PASSWORD)
+            one.press("Log in")
+        for path in paths:
+            one.go(f"/curate{path}" if role == "curator" else path)
+        one.close()
+
+
 def test_a_respondent_makes_and_sends_her_report(served, browser, new_name):
     name = new_name()
     with served.client(served.person(new_name(), "curator")) as carla:
@@ -236,3 +306,18 @@ def test_hostile_names_never_run(served, browser, new_name):
     one.press("Make a token")
     assert SHOUT in one.text() and one.tab.locator("main script, main img").count() == 0
     one.context.close()
+    curator = new_name()
+    served.person(curator, "curator")
+    one = Visitor(browser, served, 0)
+    one.go("/login")
+    one.fill(name=curator, password=PASSWORD)
+    one.press("Log in")
+    one.go(f"/curate/data?name={quote(SHOUT)}&amount={quote(SHOUT)}")
+    shout = SHOUT.replace('"', "'")
+    one.fill(name="people@1", spec=EXAMPLE.replace("People of a town", shout).replace("north", shout))
+    one.press("Check it")
+    one.fill(spec=EXAMPLE.replace("people.csv", shout))
+    one.press("Check it")
+    assert "must be a file" in one.tab.get_by_role("alert").inner_text()
+    assert one.tab.locator("main script, main img").count() == 0
+    one.close()

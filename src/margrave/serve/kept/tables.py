@@ -37,6 +37,11 @@ _SCHEMA: Mapping[str, str] = {
     "server_report": (
         "collection TEXT NOT NULL, token TEXT NOT NULL, report TEXT NOT NULL, PRIMARY KEY (collection, token)"
     ),
+    "server_opening": (
+        "number {serial}, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, spec TEXT NOT NULL, state TEXT NOT NULL, "
+        "created BIGINT NOT NULL, told TEXT NOT NULL"
+    ),
+    "server_source": "name TEXT PRIMARY KEY",
     "server_holder": "name TEXT PRIMARY KEY, holder TEXT NOT NULL, until BIGINT NOT NULL",
 }
 _SERIAL = {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from margrave.budget.units import Budget
 from margrave.errors import UsageError
 from margrave.ledger.check import verify
 from margrave.ledger.records import Account, Grants, RequestRecord
+from margrave.ledger.replay import entry_of
 from margrave.serve.kept.people import ROLES
-from margrave.serve.operations.declared import PAGE, Call, HttpReply, operation
-from margrave.serve.operations.releases import publish
+from margrave.serve.operations.declared import PAGE, Call, House, HttpReply, operation
+from margrave.serve.operations.releases import begins, publish
 from margrave.serve.operations.shapes import BUDGET, DATASET, DAY, NAME, ExactText, FieldsShape, TextShape, Word
 from margrave.session.builders import budget_of
 
@@ -118,23 +120,34 @@ def tokens_of(call: Call) -> HttpReply:
 
 @operation("GET", "/v1/requests", "curate", "Every request of the ledger.", query=PAGE)
 def requests(call: Call) -> HttpReply:
-    found = sorted(call.house.ledger.records(RequestRecord), key=lambda one: one.number)
-    told = [
-        (
-            one.number,
-            {
-                "id": one.id,
-                "dataset": one.dataset,
-                "account": one.account,
-                "question": one.question,
-                "cost": one.cost.as_dict(),
-                "entry": one.number,
-                "status": one.status,
-            },
-        )
-        for one in found
+    every = sorted(call.house.ledger.records(RequestRecord), key=lambda one: one.number)
+
+    def found(after: int, limit: int) -> list[tuple[int, dict[str, Any]]]:
+        some = [one for one in every if one.number > after][:limit]
+        return list(zip([one.number for one in some], requests_json(call.house, some), strict=True))
+
+    return HttpReply(call.page(found))
+
+
+def requests_json(house: House, some: Sequence[RequestRecord]) -> list[dict[str, Any]]:
+    """Requests as curators see them. ``tables``: whether the answer is tables, which can be released."""
+    with house.ledger.store.reading() as session:
+        titles = [entry_of(session, one.number)[0].body["title"] for one in some]
+        tables = [one.status == "committed" and begins(session, one.answer) == b"PK" for one in some]
+    return [
+        {
+            "id": one.id,
+            "dataset": one.dataset,
+            "account": one.account,
+            "question": one.question,
+            "title": title,
+            "cost": one.cost.as_dict(),
+            "entry": one.number,
+            "status": one.status,
+            "tables": is_table,
+        }
+        for one, title, is_table in zip(some, titles, tables, strict=True)
     ]
-    return HttpReply(call.page(lambda after, limit: [one for one in told if one[0] > after][:limit]))
 
 
 @operation("GET", "/v1/access", "curate", "Who did what and when, without values.", query=PAGE)

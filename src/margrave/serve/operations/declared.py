@@ -14,10 +14,12 @@ from starlette.requests import Request
 from margrave.ledger.ledger import Ledger
 from margrave.ledger.records import Account, Opened
 from margrave.ledger.statements.allowance import Allowance, allowances
+from margrave.ledger.values import Head
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.serve.kept.access import AccessLog
 from margrave.serve.kept.collections import Collections
 from margrave.serve.kept.jobs import Jobs
+from margrave.serve.kept.openings import Openings
 from margrave.serve.kept.people import PeopleTable, Person
 from margrave.serve.kept.tables import ServerTables
 from margrave.serve.kept.tokens import Tokens
@@ -34,12 +36,14 @@ _PAGE = 100
 class House:
     """What all operations of a worker share."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: Ledger, *, opens: bool = False) -> None:
+        """``opens``: whether the server may open data sets that curators name."""
+        self.ledger, self.opens = ledger, opens
         self.tables = ServerTables(ledger)
         self.people, self.tokens = PeopleTable(self.tables), Tokens(self.tables)
         self.jobs, self.access = Jobs(self.tables), AccessLog(self.tables)
-        self.collections = Collections(self.tables)
+        self.collections, self.openings = Collections(self.tables), Openings(self.tables)
+        self.statements: dict[str, tuple[Head, dict[str, Any]]] = {}
         self._declared: dict[str, DataSpec] = {}
 
     def opened_data(self, name: str) -> DataSpec:

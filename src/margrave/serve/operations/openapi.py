@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 from margrave.serve.operations.declared import JSON, Operation
@@ -72,29 +72,23 @@ def _responses(one: Operation) -> dict[str, Any]:
     return found
 
 
-def page(operations: Iterable[Operation]) -> str:
-    """The same for people, without scripts."""
-    rows = "".join(_row(one) for one in operations)
-    style = "body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
-    style += "td,th{text-align:left;vertical-align:top;padding:.3rem .6rem}code{font-size:.9em}"
-    head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><style>{style}</style>"
-    intro = (
-        "<p>Questions go in, noisy answers come out. Send a token as <code>Authorization: Bearer mgv_…</code>. Numbers "
-        "that carry privacy are exact, as texts. Errors are problems of RFC 9457. The same as "
-        "<a href='/v1/openapi.json'>OpenAPI 3.1</a>.</p>"
-    )
-    table = f"<table><thead><tr><th>operation</th><th>who</th><th>what</th></tr></thead><tbody>{rows}</tbody></table>"
-    return (
-        f"<!doctype html><html lang='en'><head>{head}<title>Margrave: the interface</title></head>"
-        f"<body><main><h1>Margrave</h1>{intro}{table}</main></body></html>"
-    )
+@dataclass(frozen=True)
+class ToldOperation:
+    """An operation as people read of it."""
+
+    what: str
+    who: str
+    summary: str
+    takes: tuple[str, ...]
 
 
-def _row(one: Operation) -> str:
-    takes = [f"<code>{escape(name)}</code>" for name in (*one.query, *one.headers, *_fields(one))]
-    taken = f"<br>takes {', '.join(takes)}" if takes else ""
-    path = f"<code>{one.method} {escape(one.path)}</code>"
-    return f"<tr><td>{path}</td><td>{_WHO[one.who]}</td><td>{escape(one.summary)}{taken}</td></tr>"
+def told_operations(operations: Iterable[Operation]) -> list[ToldOperation]:
+    """The same for people: what everybody may do comes first."""
+    ordered = sorted(operations, key=lambda one: list(_WHO).index(one.who))
+    return [
+        ToldOperation(f"{one.method} {one.path}", _WHO[one.who], one.summary, (*one.query, *one.headers, *_fields(one)))
+        for one in ordered
+    ]
 
 
 def _fields(one: Operation) -> Iterable[str]:

@@ -13,6 +13,7 @@ from margrave.errors import RefusedError, UsageError
 from margrave.files.content import Content, reader_of
 from margrave.ledger.earlier import stored_answer
 from margrave.ledger.records import RequestRecord
+from margrave.ledger.stores.store import MOST_PARTS, Transaction
 from margrave.publish.release import Release
 from margrave.publish.verification.verify import verify_stored
 from margrave.publish.ways.registry import bundle_way
@@ -93,6 +94,13 @@ def publish(house: House, request: str) -> PublishedRelease:
             (one.id, one.dataset, one.request, one.published),
         )
     return one
+
+
+def begins(session: Transaction, answer: int | None) -> bytes:
+    """How a stored answer begins, without the rest of it."""
+    statement = "SELECT substr(content, 1, 2) FROM ledger_answer WHERE place = ?"
+    found = list(session.rows(statement, (answer * MOST_PARTS,))) if answer is not None else []
+    return bytes(found[0][0]) if found else b""
 
 
 def bundle_bytes(house: House, identity: str) -> bytes:

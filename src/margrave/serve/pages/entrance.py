@@ -10,7 +10,8 @@ from margrave.ledger.records import Opened
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.serve.kept.people import LEAST_PASSWORD, LOGGED_IN
 from margrave.serve.kept.tokens import ALLOWED
-from margrave.serve.operations.declared import HttpReply
+from margrave.serve.operations.declared import OPERATIONS, HttpReply
+from margrave.serve.operations.openapi import told_operations
 from margrave.serve.operations.public import cookie
 from margrave.serve.operations.releases import published
 from margrave.serve.pages.frame import redirect, shown, statement_parts
@@ -51,6 +52,11 @@ def data_page(look: Look) -> HttpReply:
 def _members(kind: Any) -> str:
     values = getattr(kind, "values", ())
     return ", ".join(values[:20]) + (", …" if len(values) > 20 else "")
+
+
+@page("GET", "/v1/about", "public")
+def about_page(look: Look) -> HttpReply:
+    return shown("about.html", look, operations=told_operations(OPERATIONS))
 
 
 @page("GET", "/login", "public")

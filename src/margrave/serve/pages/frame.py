@@ -37,13 +37,14 @@ _ROOMS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "curator": (
         ("/curate", "Overview"),
+        ("/curate/data", "Data"),
         ("/curate/people", "People"),
         ("/curate/grants", "Grants"),
         ("/curate/requests", "Requests"),
         ("/curate/ledger", "Ledger"),
         ("/curate/log", "Log"),
         ("/tokens", "Tokens"),
-        ("/", "Data sets"),
+        ("/", "Public page"),
         ("/explore/", "Released tables"),
     ),
 }
@@ -74,6 +75,11 @@ def script() -> bytes:
     return files("margrave.serve.pages").joinpath("pages.js").read_bytes()
 
 
+def _is_in(at: str, room: str) -> bool:
+    """Whether a page is in a room, or one of those behind it."""
+    return at == room or (room not in ("/", "/curate") and at.startswith(f"{room.rstrip('/')}/"))
+
+
 def rendered(template: str, look: Look, **context: Any) -> str:
     """A page as HTML."""
     role = look.caller.person.role if look.caller.person is not None else ""
@@ -83,7 +89,7 @@ def rendered(template: str, look: Look, **context: Any) -> str:
         "guard": look.caller.guard,
         "problem": look.problem,
         "notice": look.notice,
-        "rooms": [Link(text, to) for to, text in _ROOMS[role]],
+        "rooms": [Link(text, to, here=_is_in(look.at, to)) for to, text in _ROOMS[role]],
     }
     return environment().get_template(template).render(**{**common, **context})
 
@@ -106,6 +112,8 @@ def statement_parts(lines: Sequence[str]) -> list[StatementPart]:
             found.append(StatementPart(line.lstrip("# ")))
         elif line.startswith("- "):
             found[-1] = replace(last, listed=(*last.listed, line[2:]))
+        elif last.listed:  # what follows a list stands by itself
+            found.append(StatementPart("", (line,)))
         else:
             found[-1] = replace(last, texts=(*last.texts, line))
     return found[0 if found[0].texts or found[0].listed else 1 :]

@@ -13,6 +13,7 @@ from margrave.ledger.statements.allowance import Allowance
 from margrave.planning.questions.every import question_of
 from margrave.planning.questions.language.aggregates import Count
 from margrave.planning.questions.language.relations import Rows
+from margrave.serve.operations.curating import requests_json
 from margrave.serve.operations.declared import HttpReply
 from margrave.serve.operations.problems import ProblemError
 from margrave.serve.operations.releases import published
@@ -53,8 +54,8 @@ def invite_page(look: Look) -> HttpReply:
     if look.said("organisation"):
         body["organisation"] = look.said("organisation")
     made = look.value("invite", body=body)
-    text = f"The invitation of {made['name']}, shown this once. It leads in by /invitation?code=… and holds seven days."
-    return people_page(replace(look, notice=Notice(text, made["invitation"])))
+    text = f"The invitation of {made['name']}, shown this once: hand it on. It works once, and for seven days."
+    return people_page(replace(look, notice=Notice(text, f"{look.host}/invitation?code={made['invitation']}")))
 
 
 @page("POST", "/curate/people/{name}/disable", "curate", again=people_page)
@@ -138,17 +139,10 @@ def end_grant_page(look: Look) -> HttpReply:
 def requests_page(look: Look) -> HttpReply:
     every = sorted(look.house.ledger.records(RequestRecord), key=lambda one: -one.number)
     known = {one.request: one.id for one in published(look.house)}
+    told = requests_json(look.house, every[:_PAGE])
     listed = [
-        {
-            "id": one.id,
-            "number": one.number,
-            "dataset": one.dataset,
-            "account": one.account,
-            "cost": str(one.cost),
-            "status": one.status,
-            "released": known.get(one.id, ""),
-        }
-        for one in every[:_PAGE]
+        {**each, "number": one.number, "cost": str(one.cost), "released": known.get(one.id, "")}
+        for one, each in zip(every[:_PAGE], told, strict=True)
     ]
     return shown("requests.html", look, 400 if look.problem else 200, listed=listed, many=len(every))
 

@@ -43,6 +43,13 @@
   }
   copies(document);
 
+  if (document.querySelector("[data-again]")) {
+    setInterval(() => {
+      const fields = [...document.querySelectorAll("main input, main textarea")];
+      if (fields.every((one) => one.value === one.defaultValue)) location.reload();
+    }, 2000);
+  }
+
   const turn = document.querySelector("[data-events]");
   if (turn) {
     const events = new EventSource(turn.dataset.events);

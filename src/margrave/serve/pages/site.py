@@ -22,14 +22,14 @@ from margrave.errors import MargraveError
 from margrave.serve.headers import SAFE_HEADERS
 from margrave.serve.operations.declared import Caller, HttpReply, path_of
 from margrave.serve.operations.problems import BAD, FORBIDDEN, UNKNOWN_CALLER, ProblemError, problem_of
-from margrave.serve.pages import collected, entrance, office, workbench
+from margrave.serve.pages import collected, entrance, office, opening, workbench
 from margrave.serve.pages.frame import HTML, PAGE_HEADERS, redirect, rendered, script, style
 from margrave.serve.pages.visits import PAGES, Look, PageOfSite
 
 if TYPE_CHECKING:
     from margrave.serve.app import Worker
 
-ROOMS = (entrance, workbench, office, collected)
+ROOMS = (entrance, workbench, office, opening, collected)
 _MOST_BYTES = 1 << 17
 _MOST_FIELDS = 100
 _FORM = "application/x-www-form-urlencoded"
@@ -104,7 +104,8 @@ async def _look(worker: Worker, one: PageOfSite, caller: Caller, request: Reques
         guard = (fields.get("guard") or [""])[0]
         if caller.secret and not compare_digest(guard.encode(), caller.guard.encode()) and not one.door:
             raise ProblemError(FORBIDDEN, "the form is not from this login: go back, load the page again, and send it")
-    return Look(worker.house, caller, path, fields, worker.secure(request), host=_host(worker, request))
+    host, at = _host(worker, request), request.url.path
+    return Look(worker.house, caller, path, fields, worker.secure(request), host=host, at=at)
 
 
 def _host(worker: Worker, request: Request) -> str:
@@ -148,6 +149,6 @@ def _problem(worker: Worker, caller: Caller, request: Request, problem: ProblemE
     if problem.kind is UNKNOWN_CALLER:
         then = request.url.path + (f"?{request.url.query}" if request.url.query and request.method == "GET" else "")
         return redirect(f"/login?then={quote(then, safe='')}")
-    look = Look(worker.house, caller, {}, {}, problem=problem.detail)
+    look = Look(worker.house, caller, {}, {}, problem=problem.detail, at=request.url.path)
     told = rendered("problem.html", look, title=problem.kind.title)
     return HttpReply(content=told.encode(), status=problem.kind.status, headers=problem.headers, media=HTML)

@@ -27,7 +27,8 @@ class Notice:
 class Look:
     """``fields`` is what the address or the form says; ``problem`` why a form was not taken.
 
-    ``host``: the address of the server, as the visitor has it. ``notice``: what was done just now.
+    ``host``: the address of the server, as the visitor has it, ``at`` that of the page. ``notice``: what was done just
+    now.
     """
 
     house: House
@@ -37,6 +38,7 @@ class Look:
     secure: bool = False
     problem: str = ""
     host: str = ""
+    at: str = ""
     notice: Notice | None = None
 
     def said(self, name: str, default: str = "") -> str:
