@@ -37,7 +37,7 @@ PANDAS_READERS |= {f"read_{kind}" for kind in ("sql", "orc", "hdf", "sas", "spss
 DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins__", "resolve_name"}
 PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph", "members"}
 PIPELINE |= {"drafted", "drafted_from_codebook"}
-PIPELINE |= {"open_data", "answerer", "ask", "ask_batch", "open_parts", "rehearsal"}
+PIPELINE |= {"open_data", "answerer", "ask", "answer_content", "ask_batch", "open_parts", "rehearsal"}
 
 
 def problems(source, name):
