@@ -7,13 +7,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick check shape bench bench-peers soak docs site clean
+.PHONY: demo test quick check shape bench bench-peers bench-spark soak docs site clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
 
-test: $(VENV)/.ready-test check
+test: $(VENV)/.ready-test .venv-spark/.ready check
 	@$(BIN)/python -m pytest -n 2
+	@.venv-spark/bin/python -m pytest tests/measure/spark
 
 quick: $(VENV)/.ready-test
 	@$(BIN)/python -m pytest -m "not slow"
@@ -42,6 +43,23 @@ bench-peers: .venv-peers/.ready
 	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --editable . --requirement benchmarks/peers.txt
 	@touch $@
 
+# Spark is large, and its tests and benchmark get an environment of their own. It needs Java 17 or newer.
+.venv-spark/.ready: pyproject.toml constraints.txt $(VENV)/.ready-run
+	@echo "Installing Spark for its tests (.venv-spark) ..."
+	@test -x .venv-spark/bin/python || $(PYTHON) -m venv .venv-spark
+	@.venv-spark/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable '.[spark]' hypothesis pytest
+	@$(PYTHON) tools/java.py || $(MAKE) --no-print-directory java
+	@touch $@
+
+.PHONY: java
+java:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; \
+	else echo "The tests of Spark need Java 17 or newer (Debian: apt-get install default-jre-headless)."; fi
+
+bench-spark: .venv-spark/.ready
+	@.venv-spark/bin/python benchmarks/spark.py --sets
+
 # Less than half an hour on two quiet cores; make soak PART=0.1 for a tenth of it.
 PART ?= 1
 soak: $(VENV)/.ready-test
@@ -57,7 +75,7 @@ site: $(VENV)/.ready-test
 	@echo "Open site/index.html. Its search needs a web server: $(BIN)/python -m http.server --directory site"
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist site out demo-release*
+	rm -rf $(VENV) .venv-peers .venv-spark build dist site out demo-release*
 
 $(VENV)/.ready-run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

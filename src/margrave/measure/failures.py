@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from margrave.errors import DataError, MargraveError
 from margrave.measure.looks import Look
@@ -59,6 +59,35 @@ class Failures:
         if count:
             self._counts[place, rule, remedy] += count
             self._looks.setdefault((place, rule, remedy), Counter()).update(looks)
+
+    def merge(self, other: Failures) -> None:
+        """Adds what another pass over other records has found."""
+        self._rows += other._rows
+        for key, count in other._counts.items():
+            self.add(*key, count, other._looks[key])
+
+    def in_order(self, places: Sequence[str]) -> None:
+        """Puts what several passes found in the order of the places, and within a place in that of the rules' words."""
+        rank = {place: number for number, place in enumerate(places)}
+        ordered = sorted(self._counts.items(), key=lambda item: (rank.get(item[0][0], len(rank)), item[0]))
+        self._counts = Counter(dict(ordered))
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as texts and numbers, to be handed on; no value is among them."""
+        found = [
+            [*key, count, {look.name: number for look, number in self._looks[key].items()}]
+            for key, count in self._counts.items()
+        ]
+        return {"rows": self._rows, "found": found}
+
+    @classmethod
+    def from_plain(cls, form: Mapping[str, Any]) -> Failures:
+        """The same again."""
+        failures = cls()
+        failures.saw(form.get("rows", 0))
+        for place, rule, remedy, count, looks in form.get("found", ()):
+            failures.add(place, rule, remedy, count, {Look[name]: number for name, number in looks.items()})
+        return failures
 
     def check(self) -> None:
         """Raises one DataError that lists every broken rule, if there is any."""

@@ -57,6 +57,16 @@ class Patterns:
             amounts = match if batch.weights is None else batch.weights[match]
             self._matches[position] += int(amounts.sum())
 
+    @property
+    def matches(self) -> list[int]:
+        """How many records :meth:`look` has found for each pattern."""
+        return list(self._matches)
+
+    def found(self, matches: Sequence[int]) -> None:
+        """Adds what was found elsewhere."""
+        for position, number in enumerate(matches):
+            self._matches[position] += number
+
     def check(self, counts: Mapping[Margin, npt.NDArray[np.int64]]) -> None:
         """One DataError that names every impossible pattern that some record matches."""
         failures = Failures()

@@ -24,7 +24,23 @@ SPILL_BYTES = 1 << 26
 _ROWS = 1 << 16
 _PARTS = 64
 _TYPES = "the unit column has different types in different files: convert it to one type"
+_UNREADABLE = "the unit column cannot be read: convert it to text or whole numbers"
 _FULL = "the records of all units do not fit in memory, and the temporary folder cannot hold them: set TMPDIR"
+
+
+HASHED = pa.binary(16)
+"""The type of units of which only the two hashes are left. No column of ids has it: texts of any kind have one type."""
+
+
+def new_key() -> bytes:
+    """A fresh secret key for the choice of records."""
+    return os.urandom(32)
+
+
+def hashed(units: pa.Array, key: bytes) -> npt.NDArray[np.uint64]:
+    """The two hashes of each record's unit. They stand for it: that two units share both has a chance of 2**-128."""
+    places, ids = _identify(pa.chunked_array([units]))
+    return guarded(lambda: np.column_stack(_hashes(key, ids))[places], _UNREADABLE)
 
 
 def bound_units(
@@ -42,7 +58,7 @@ def bound_units(
     default SPILL_BYTES) wait in a private temporary folder, parted by another hash of the unit, and come back one
     part at a time.
     """
-    key = os.urandom(32) if key is None else key
+    key = new_key() if key is None else key
     memory = SPILL_BYTES if memory is None else memory
     held: list[Coded] = []
     size = 0
@@ -84,8 +100,7 @@ def _joined(held: list[Coded]) -> Coded:
 def _bounded(records: Coded, max_records: int, key: bytes) -> Iterator[Coded]:
     units, ids = _identify(records.units)
     codes = records.codes
-    trouble = "the unit column cannot be read: convert it to text or whole numbers"
-    kept = guarded(lambda: _keep(units, ids, list(codes.values()), max_records, key), trouble)
+    kept = guarded(lambda: _keep(units, ids, list(codes.values()), max_records, key), _UNREADABLE)
     for start in range(0, len(kept), _ROWS):
         part = kept[start : start + _ROWS]
         yield Coded(len(part), {name: codes[name][part] for name in codes})
@@ -112,8 +127,7 @@ class PartedRecords:
         held.clear()
         column: Any = records.units
         units, ids = _identify(column)
-        trouble = "the unit column cannot be read: convert it to text or whole numbers"
-        part = guarded(lambda: self._part(ids), trouble)[units]
+        part = guarded(lambda: self._part(ids), _UNREADABLE)[units]
         order = np.argsort(part, kind="stable")
         table = pa.table({**_numbered(records), "unit": column.combine_chunks()})
         if self._schema is None:
@@ -182,17 +196,25 @@ def _keep(
 def _content(codes: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[np.uint64]:
     """The codes of each record as a row of words. One byte for each small attribute: few words hold them all."""
     content = np.zeros((rows, -(-sum(code.itemsize for code in codes) // 8)), dtype=np.uint64)
-    room, start = content.view(np.uint8), 0
-    for code in codes:
-        room[:, start : start + code.itemsize] = code.reshape(-1, 1).view(np.uint8)
-        start += code.itemsize
+    fill(content.view(np.uint8), codes)
     return content
+
+
+def fill(room: npt.NDArray[np.uint8], codes: Iterable[npt.NDArray[Any]]) -> None:
+    """The codes of each record as the first bytes of a row."""
+    start = 0
+    for code in codes:
+        room[:, start : start + code.itemsize] = np.ascontiguousarray(code).reshape(-1, 1).view(np.uint8)
+        start += code.itemsize
 
 
 def _hashes(key: bytes, ids: pa.Array) -> list[npt.NDArray[np.uint64]]:
     """Two hashes of each id, as the words of a key of its own."""
     from margrave.measure.lottery import hashes
 
+    if ids.type == HASHED:
+        words = np.frombuffer(ids.buffers()[1], dtype=np.uint64).reshape(-1, 2)[ids.offset : ids.offset + len(ids)]
+        return [words[:, 0], words[:, 1]]
     names = _names(ids)
     ends = np.frombuffer(names.buffers()[1], dtype=np.int64)[names.offset : names.offset + len(names) + 1]
     text = np.frombuffer(names.buffers()[2] or b"", dtype=np.uint8)

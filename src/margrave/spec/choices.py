@@ -13,7 +13,7 @@ Nonnegative = Literal[
 ]
 Rounding = Literal["controlled", "nearest", "none"]
 Induced = Literal["worst-case", "positive", "markov"]
-Engine = Literal["auto", "local", "sql"]
+Engine = Literal["auto", "local", "sql", "spark"]
 
 AUTO: Engine = "auto"
 

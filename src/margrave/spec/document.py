@@ -147,8 +147,16 @@ def with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:
     return sorted(placed, key=lambda problem: problem.line or 0)
 
 
+SPARK = "spark:"
+"""What the name of data on a cluster begins with."""
+SPARK_PARQUET = "spark:parquet:"
+"""What stands before the path of Parquet files that workers of a cluster read."""
+
+
 def located(source: str | None, base: Path | None) -> str | None:
     """A path, glob or URL of a spec, with a relative path made relative to the folder ``base``."""
     if source is None or base is None or "://" in source:
         return source
-    return str(base / source)
+    if source.startswith(SPARK_PARQUET):
+        return f"{SPARK_PARQUET}{base / source.removeprefix(SPARK_PARQUET)}"
+    return source if source.startswith(SPARK) else str(base / source)

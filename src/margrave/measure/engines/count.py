@@ -16,6 +16,7 @@ from margrave.measure.engines.registry import Counting, RowUnits, engine_for
 from margrave.measure.engines.sparse import check_numbers
 from margrave.measure.impossible import Pattern, Patterns
 from margrave.measure.sources.registry import Source
+from margrave.measure.spark import jobs as jobs
 from margrave.progress import Progress
 from margrave.spec.choices import AUTO, Engine
 from margrave.spec.codebook import Codebook

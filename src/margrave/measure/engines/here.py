@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import closing
 
 from margrave.algebra.arrays import Integers
@@ -24,7 +24,7 @@ def count_here(source: Source, wanted: Counting, progress: Progress | None = Non
 
     Where records of a unit are bounded, what does not fit in memory waits in a private temporary folder.
     """
-    domain, units = wanted.codebook.domain, wanted.units
+    units = wanted.units
     failures = Failures()
     remove_orphans()
     batches = read(
@@ -38,15 +38,25 @@ def count_here(source: Source, wanted: Counting, progress: Progress | None = Non
     )
     if units.max_records is not None:
         batches = bound_units(batches, units.max_records, failures)
+    with closing(batches):
+        counted, _ = tallied(batches, wanted, failures)
+    failures.check()
+    return counted
+
+
+def tallied(
+    batches: Iterable[Coded], wanted: Counting, failures: Failures, threads: int | None = None
+) -> tuple[Counted, int]:
+    """The tables of all records, and how many these are; as soon as one does not fit, the rest is only looked at."""
+    domain = wanted.codebook.domain
     thin = SparseTally(domain, wanted.sparse)
-    with closing(batches), Tally(domain, wanted.tables) as tally:
+    with Tally(domain, wanted.tables, threads) as tally:
         for block in blocks(batches, BLOCK_ROWS):
             if not failures:
                 tally.add(block)
                 thin.add(block)
                 wanted.patterns.look(block)
-        failures.check()
-        return Counted(tally.tables(), thin.margins(wanted.sparse))
+        return Counted(tally.tables(), thin.margins(wanted.sparse)), tally.total
 
 
 class Tally:
@@ -55,7 +65,7 @@ class Tally:
     def __init__(self, domain: Domain, tables: Collection[Margin], threads: int | None = None) -> None:
         self._domain = domain
         self._kernel = Kernel(domain, list(tables), threads)
-        self._total = 0
+        self.total = 0
 
     def __repr__(self) -> str:
         return f"<Tally into {self._kernel!r}>"
@@ -69,7 +79,7 @@ class Tally:
     def add(self, block: Coded) -> None:
         """Counts a block into every table."""
         amount = exact_amount(block)
-        self._total = checked_total(self._total + amount)
+        self.total = checked_total(self.total + amount)
         self._kernel.add(block, amount)
 
     def tables(self) -> dict[Margin, Integers]:

@@ -32,8 +32,6 @@ from margrave.progress import Progress
 from margrave.spec.codebook import Bins, CodebookEntry
 
 COUNT = "number of records"
-_EXACT = 2.5
-"""Microseconds to read an exact number from a record: one object for each."""
 
 
 def count_inside(source: Source, wanted: Counting, progress: Progress | None = None) -> Counted:
@@ -151,11 +149,9 @@ def _refusal(source: Source, wanted: Counting) -> str | None:
 
 def _cheaper(source: Source, wanted: Counting) -> bool:
     assert isinstance(source, Database)
-    costs = source.costs
     asked = (*wanted.tables, *wanted.sparse, *_rest(wanted))
     exact = sum(source.fields[name].exact for name in wanted.names if name in source.fields)
-    there = sum(costs.table + costs.grouped * len(margin) for margin in asked)
-    return there < costs.read + costs.moved * len(wanted.names) + _EXACT * exact
+    return source.costs.inside(asked) < source.costs.reading(len(wanted.names), exact)
 
 
 register(CountingEngine("sql", _refusal, _cheaper, count_inside))

@@ -18,7 +18,7 @@ from margrave.measure.sources.streams import ARROW, Stream, speaks_arrow, stream
 def is_frame(data: Any) -> bool:
     """Named columns that can be selected before they are converted."""
     # A lazy frame would resolve its columns to say that it has them.
-    if is_lazy(data) or isinstance(data, ARROW):
+    if is_lazy(data) or isinstance(data, ARROW) or hasattr(data, "mapInArrow"):
         return False
     return speaks_arrow(data) and hasattr(data, "columns") and hasattr(data, "__getitem__")
 

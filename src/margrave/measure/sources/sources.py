@@ -19,6 +19,7 @@ from margrave.measure.sources.files import survey_files as survey_files
 from margrave.measure.sources.registry import Source as Source
 from margrave.measure.sources.registry import check_columns as check_columns
 from margrave.measure.sources.registry import no_dialect, source_kinds
+from margrave.measure.spark import sources as sources
 from margrave.spec.dialect import USUAL, Dialect
 
 
@@ -26,9 +27,10 @@ def open_source(data: Any, base: Path | None = None, dialect: Dialect = USUAL) -
     """The source behind a path, a glob, a database or a table in memory.
 
     ``data`` is a path (relative to ``base``) of delimited text, Parquet or Arrow files; a table in a database, as
-    ``survey.duckdb?table=people`` or ``postgresql://user@host/db?table=people``; or any object that speaks the Arrow
-    stream protocol: a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation. ``dialect``: how
-    delimited text is written.
+    ``survey.duckdb?table=people`` or ``postgresql://user@host/db?table=people``; data on a cluster, as a frame of
+    Spark, ``spark:catalog.db.table`` or ``spark:parquet:path``; or any object that speaks the Arrow stream protocol: a
+    pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation. ``dialect``: how delimited text is
+    written.
     """
     for kind in source_kinds():
         if kind.accepts(data):
@@ -39,5 +41,5 @@ def open_source(data: Any, base: Path | None = None, dialect: Dialect = USUAL) -
             return kind.open_as(data, base or Path(), dialect)
     raise UsageError(
         f"data cannot be a {type(data).__name__}: give a path, a pandas or Polars frame, an Arrow table or reader, "
-        "or a DuckDB relation"
+        "a DuckDB relation, or a frame of Spark"
     )

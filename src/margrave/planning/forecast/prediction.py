@@ -62,7 +62,7 @@ def memory(plan: Plan) -> int:
     # Exact counts stand beside the larger tables that they are summed from.
     domain, covering = plan.spec.domain, plan.covering
     counted = sum(map(domain.cells, {*covering, *map(plan.counted_margin, plan.counted)}))
-    measuring = _NUMBER * counted + _PER_VALUE * min(_BATCH, len(_columns(plan)) << 16)
+    measuring = _NUMBER * counted + _PER_VALUE * min(_BATCH, len(columns_read(plan)) << 16)
     if _bounds_units(plan):
         measuring += _UNITS
     wide = [plan.domain.cells(margin) for margin in _margins(plan) if _is_wide(plan, margin)]
@@ -89,7 +89,7 @@ def seconds(plan: Plan) -> float:
 
 def reading_seconds(plan: Plan, records: int) -> float:
     """Processor time of reading so many records from Parquet, and of counting them."""
-    each = _COLUMN * len(_columns(plan)) + _PASS * passes(plan.spec.domain, plan.covering)
+    each = _COLUMN * len(columns_read(plan)) + _PASS * passes(plan.spec.domain, plan.covering)
     return records * (each + (_UNIT if _bounds_units(plan) else 0))
 
 
@@ -122,7 +122,7 @@ def _is_wide(plan: Plan, margin: Margin) -> bool:
     return is_wide(plan.domain.shape(margin))
 
 
-def _columns(plan: Plan) -> set[str]:
+def columns_read(plan: Plan) -> set[str]:
     """The columns that are read."""
     return {name for table in plan.covering for name in table} | {*plan.read_only}
 

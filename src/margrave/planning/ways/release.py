@@ -6,7 +6,8 @@ from margrave.algebra.words import number
 from margrave.ledger.values import Notion
 from margrave.planning.checks import check_spec
 from margrave.planning.effect import fact_words, price_factor
-from margrave.planning.forecast.prediction import reading_seconds, record_seconds, writing
+from margrave.planning.forecast.engines import predicted
+from margrave.planning.forecast.prediction import record_seconds, writing
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
 from margrave.planning.promise.exposure import exposure
@@ -29,10 +30,12 @@ def remarks(plan: Plan) -> Remarks:
         without = without_facts(plan).rmse
         words.append(f"RMSE per cell: {number(plan.rmse)}; {number(without)} if nothing were public.")
         found = {"price_factor": float(price_factor(plan)), "rmse_without_facts": without}
+    work = predicted(plan)
     words.append(
         f"Memory: about {_bytes(plan.memory)}; time: about {_seconds(plan.seconds)} after reading, plus about "
-        f"{reading_seconds(plan, 10**6):.2g} s per million records."
+        f"{work.seconds:.2g} s per million records."
     )
+    words.append(work.words)
     if plan.publishing.microdata:
         more, longer = writing(plan, 10**6)
         words.append(f"Writing records: about {_bytes(more)} and {_seconds(longer)} more per million of them.")
@@ -40,7 +43,7 @@ def remarks(plan: Plan) -> Remarks:
     if plan.publishing.records:
         times = [f"{_seconds(record_seconds(plan, count))} for {count:,}" for count in (1_000, 10_000, 100_000)]
         words.append(f"Fitting records, and their error bars: about {', '.join(times)} of them.")
-    return Remarks(tuple(words), {**found, "publishing": plan.publishing.as_dict()})
+    return Remarks(tuple(words), {**found, "counting": work.as_dict(), "publishing": plan.publishing.as_dict()})
 
 
 def _bytes(amount: int) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from margrave.errors import UsageError
 from margrave.measure.failures import guarded
 from margrave.measure.sources.batches import ROWS
+from margrave.planning.forecast.engines import Costs
 
 _PART = re.compile(r'(?:"((?:[^"]|"")+)"|([^".]+))(?:\.|$)')
 
@@ -55,22 +56,12 @@ class DatabaseField:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Microseconds of processor time for each row, of the database and of Margrave, by ``benchmarks/databases.py``.
-
-    To count a ``table`` inside, and for each column that it is ``grouped`` by; to have records ``read``, and for each
-    column of theirs that is ``moved``.
-    """
-
-    table: float
-    grouped: float
-    read: float
-    moved: float
-
-
-@dataclass(frozen=True)
 class Database:
-    """One table or view. ``fields`` are its columns by name, ``table`` its own name in SQL."""
+    """One table or view. ``fields`` are its columns by name, ``table`` its own name in SQL.
+
+    Queries are written as PostgreSQL and DuckDB both read them; ``dialect`` is what sqlglot calls the SQL of a database
+    that reads them otherwise.
+    """
 
     columns: tuple[str, ...]
     fields: Mapping[str, DatabaseField] = field(repr=False)
@@ -79,6 +70,7 @@ class Database:
     trouble: str = field(repr=False)
     costs: Costs = field(repr=False)
     total: int | None = None
+    dialect: str = ""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = [self.fields[name] for name in (columns or self.columns[:1])]
@@ -89,9 +81,20 @@ class Database:
 
     def answers(self, run: Run, query: str) -> Iterator[pa.RecordBatch]:
         """What a query of a connection gives, in batches; a driver's error says nothing of its own."""
-        reader = guarded(lambda: run(query), self.trouble)
+        reader = guarded(lambda: run(in_dialect(query, self.dialect)), self.trouble)
         while (batch := guarded(lambda: next(reader, None), self.trouble)) is not None:
             yield from (batch.slice(start, ROWS) for start in range(0, batch.num_rows, ROWS))
+
+
+def in_dialect(query: str, dialect: str) -> str:
+    """A query in the SQL of another database; names keep their case, since they are quoted."""
+    if not dialect:
+        return query
+    try:
+        import sqlglot
+    except ImportError:
+        raise missing("a database with SQL of its own", "sql") from None
+    return str(sqlglot.transpile(query, read="postgres", write=dialect)[0])
 
 
 def missing(what: str, extra: str) -> UsageError:
@@ -115,15 +118,16 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def opened(connect: Connect, table: str, trouble: str, costs: Costs) -> Database:
+def opened(connect: Connect, table: str, trouble: str, costs: Costs, dialect: str = "") -> Database:
     """A table whose columns alone are asked for."""
 
     def schema() -> pa.Schema:
         with connect() as run:
-            return run(f"SELECT * FROM {table} LIMIT 0").schema
+            return run(in_dialect(f"SELECT * FROM {table} LIMIT 0", dialect)).schema
 
     found = guarded(schema, trouble)
-    return Database(tuple(found.names), {one.name: _field(one) for one in found}, table, connect, trouble, costs)
+    fields = {one.name: _field(one) for one in found}
+    return Database(tuple(found.names), fields, table, connect, trouble, costs, dialect=dialect)
 
 
 def _field(column: pa.Field) -> DatabaseField:

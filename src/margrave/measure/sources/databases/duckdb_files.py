@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from margrave.errors import DataError, UsageError
 from margrave.files.extensions import DUCKDB
-from margrave.measure.sources.databases.common import Costs, Database, Run, missing, opened, quietly, table_of
+from margrave.measure.sources.databases.common import Database, Run, missing, opened, quietly, table_of
 from margrave.measure.sources.registry import SourceKind, names_part, register
+from margrave.planning.forecast.engines import DUCKDB_FILE
 
 _PLAIN_DUCKDB = {
     "autoinstall_known_extensions": "false",
@@ -20,8 +21,6 @@ _PLAIN_DUCKDB = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
-
-_COSTS = Costs(table=0.03, grouped=0.015, read=0.1, moved=0.05)
 
 
 def is_duckdb(data: Any) -> bool:
@@ -46,7 +45,7 @@ def open_duckdb(data: str | Path, base: Path) -> Database:
         f"{path} cannot be read as DuckDB: check the name of the table, that no other program has the file open for "
         "writing, and that it was written by a version no newer than the installed one"
     )
-    return opened(lambda: _connected(path), table, trouble, _COSTS)
+    return opened(lambda: _connected(path), table, trouble, DUCKDB_FILE)
 
 
 @contextmanager

@@ -9,15 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from margrave.measure.sources.databases.common import Costs, Database, Run, missing, opened, quietly, table_of
+from margrave.measure.sources.databases.common import Database, Run, missing, opened, quietly, table_of
 from margrave.measure.sources.registry import SourceKind, register
-
-SCHEMES = ("postgresql://", "postgres://")
+from margrave.planning.forecast.engines import POSTGRESQL, SCHEMES
 
 _BATCH_BYTES = str(1 << 22)
 _READ_ONLY = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-
-_COSTS = Costs(table=0.05, grouped=0.14, read=0.3, moved=0.15)
 
 
 def is_postgres(data: Any) -> bool:
@@ -38,7 +35,7 @@ def open_postgres(url: str, base: Path) -> Database:
         "may read the table, and the password (better in a password file or PGPASSWORD than in the URL)"
     )
     address = "?".join(filter(None, [place, "&".join(others)]))
-    return opened(lambda: _connected(address), table, trouble, _COSTS)
+    return opened(lambda: _connected(address), table, trouble, POSTGRESQL)
 
 
 @contextmanager
