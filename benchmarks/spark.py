@@ -29,6 +29,8 @@ from machine import header, row
 
 TICKS = os.sysconf("SC_CLK_TCK")
 KEY = bytes(range(32))
+SETS = 1_000_000
+"""Rows up to which Spark's own GROUPING SETS are waited for."""
 UNITS = {"unit_column": PERSON, "max_records": RECORDS}
 
 
@@ -179,7 +181,7 @@ def main(sizes: list[int], sets: bool) -> None:
             local = {how: here(str(path), how) for how in ("", "units")}
             for how, found in local.items():
                 print(row(f"local{', units' if how else ''}", f"{rows:,}", f"{found['cpu']:.2f} s", ""), flush=True)
-            command = [sys.executable, __file__, "--spark", str(path), "sets" if sets and rows <= 3_000_000 else ""]
+            command = [sys.executable, __file__, "--spark", str(path), "sets" if sets and rows <= SETS else ""]
             output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             for text, seconds, check in json.loads(output.splitlines()[-1]):
                 own = local["units" if "units" in text else ""]
@@ -197,4 +199,4 @@ if __name__ == "__main__":
         print(json.dumps(spark(sys.argv[2], bool(sys.argv[3]))))
     else:
         given = [int(text) for text in sys.argv[1:] if text.isdigit()]
-        main(given or [3_000_000], "--sets" in sys.argv[1:])
+        main(given or [1_000_000, 3_000_000, 20_000_000], "--sets" in sys.argv[1:])

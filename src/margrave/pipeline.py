@@ -98,7 +98,8 @@ def release(
 ) -> Any:
     """Spend the budget of a plan once, and publish.
 
-    ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation; by default what the spec names.
+    ``data``: a path, a pandas or Polars frame, an Arrow table, a DuckDB relation, a frame of Spark; by default what the
+    spec names.
     ``ledger``: where to charge it, to which ``account`` and for which registered ``dataset`` (``name@version``; may be
     left out if there is only one). What was released before comes back unchanged, and an account pays for it once.
     After a failure, the same ``request`` (any name of your own; by default the same plan) goes on without a second

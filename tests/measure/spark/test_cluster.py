@@ -69,6 +69,12 @@ def test_columns_are_told_apart_whatever_their_names(cluster):
     assert counted(frame, [tuple(values)], book)[tuple(values)].tolist() == [[[1]], [[1]]]
 
 
+def test_a_frame_without_records_has_no_counts(cluster):
+    none = cluster.createDataFrame([], "word string, yes boolean")
+    assert counted(none, [("word", "yes")])[("word", "yes")].sum() == 0
+    assert counted(none.where("word = 'a'"), [()])[()] == 0
+
+
 def test_occupied_cells_of_large_tables_are_the_same(folder, frame):
     wanted = [NAMES[:5], NAMES[3:]]
     here, *there = (count_tables(open_source(one), BOOK, wanted, dense_cells=100)[1] for one in (folder, frame))
