@@ -91,7 +91,6 @@ def cluster(has_java, written):
             builder = builder.config(name, value)
         with into(written / "driver.log"):
             session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("INFO")
         yield session
         program = session.sparkContext._gateway.proc
         session.stop()
