@@ -16,6 +16,11 @@ def name_of(margin: Margin) -> str:
     return ", ".join(margin) or say("total")
 
 
+def stored_name(margin: Margin) -> str:
+    """A margin as files have it, whatever language is spoken."""
+    return ", ".join(margin) or "total"
+
+
 def in_words(margin: Iterable[str]) -> str:
     """A margin where it is listed: ``smoke, age``, or ``the total``."""
     return ", ".join(margin) or say("the total")

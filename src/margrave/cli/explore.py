@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,9 +52,19 @@ def explore(
     if site is None:
         _serve(library, port, browser)
         return
+    large = large or _agreed(library, table or ())
     with progress("Writing the site"):
         write_site(library, site, large=large, tables=table or (), messages=messages)
     say(f"Written: open {site / 'index.html'}")
+
+
+def _agreed(library: Library, tables: Sequence[str]) -> bool:
+    """Ask whether a very large site should be written, where there is somebody to ask."""
+    from margrave.publish.explorer.site.writing import ASKED_BYTES, site_bytes
+
+    if not sys.stdin.isatty() or (expected := site_bytes(library, tables)) <= ASKED_BYTES:
+        return False
+    return typer.confirm(f"The site may take {expected / 2**30:.1f} GiB. Write it all?", err=True)
 
 
 def _serve(library: Library, port: int, browser: bool) -> None:

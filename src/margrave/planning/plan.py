@@ -220,6 +220,11 @@ class Plan:
             self._forecasts[level] = tuple(every)
         return self._forecasts[level]
 
+    def forecast_of(self, margin: Margin, level: float) -> TableForecast:
+        """What to expect of one table whose cells are all alike: without that of all the others."""
+        (row,) = forecast(self.accuracy, [self.measured_margin(margin)], level)
+        return replace(row, margin=margin)
+
     def linear_noise(self, margin: Margin, weights: Array) -> WeightedSum:
         """The exact distribution of the error of ``Σ weights · cells`` of a table of the spec."""
         return self.accuracy.linear_noise(self.measured_margin(margin), self.encoding.transpose(margin, weights))

@@ -17,7 +17,6 @@ from margrave.algebra.table import Table
 from margrave.crossing import Measured
 from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
-from margrave.planning.forecast.accuracy import TableForecast
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
 from margrave.planning.publication.raises import RAISED
@@ -236,14 +235,14 @@ class Released:
         return Table(self.domain, margin, counts).to_pandas().assign(**found)
 
     @cached_property
-    def _forecast(self) -> dict[Margin, TableForecast]:
-        return {row.margin: row for row in self.plan.forecast_at(self.level)}
+    def _wanted(self) -> frozenset[Margin]:
+        return frozenset(self.plan.spec.margins)
 
     def _cell_errors(self, margin: Margin, level: float) -> Bars:
         """The standard error and half-width of each cell; all alike unless attributes are encoded or cells known."""
         cells, alike = self.domain.cells(margin), self.plan.alike(margin)
-        if alike and level == self.level and margin in self._forecast:
-            row = self._forecast[margin]
+        if alike and level == self.level and margin in self._wanted:
+            row = self.plan.forecast_of(margin, level)
             return np.full(cells, row.std_error), np.full(cells, row.half_width)
         units = np.eye(1, cells) if alike else np.eye(cells)
         errors = [self.plan.linear_noise(margin, unit) for unit in units]

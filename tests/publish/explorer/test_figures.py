@@ -47,6 +47,11 @@ def test_cells_are_those_that_show_shows(releases, name):
             (1, 2),
             {"where": {"age": "old", "smoke": "yes"}, "minus": {"age": "old", "smoke": "no"}},
         ),
+        (
+            f"{WIDE}&minus.smoke=no&minus.age=young",
+            (1, 2),
+            {"where": {"age": "old", "smoke": "yes"}, "minus": {"age": "young", "smoke": "no"}},
+        ),
     ],
 )
 def test_unbiased_sums_shares_and_differences_are_those_of_query(releases, name, address, place, asked):

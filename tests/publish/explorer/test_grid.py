@@ -53,7 +53,7 @@ def test_names_that_a_release_does_not_have_are_refused(releases, address):
 
 def test_differences_are_with_the_group_that_has_the_value(releases):
     grid = grid_of(releases["raw"], read("rows=age&join.age=1:old&join.age=1:young"))
-    assert base_of(grid, ("age", "old")) == (0, 0)
+    assert base_of(grid, "age", "old") == (0, 0)
     kept = grid_of(releases["raw"], read("rows=age&keep.age=old"))
     with pytest.raises(UsageError, match="filtered out"):
-        base_of(kept, ("age", "young"))
+        base_of(kept, "age", "young")

@@ -29,10 +29,13 @@ def test_pages_fit_every_width_and_keep_nobody_out(server, site, keys, browser):
             tab.goto(place)
             tab.wait_for_load_state("networkidle")
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, (place, width)
-            if width > 320:
-                found = [one["id"] for one in Axe().run(tab).response["violations"] if one["impact"] in SERIOUS]
-                assert found == [], (place, width)
+            assert serious(tab) == [], (place, width)
         context.close()
+
+
+def serious(tab):
+    found = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
+    return [one["id"] for one in found if one["impact"] in SERIOUS]
 
 
 def test_on_paper_there_is_the_table_and_no_control(server, keys, browser):
@@ -42,6 +45,9 @@ def test_on_paper_there_is_the_table_and_no_control(server, keys, browser):
     assert tab.locator("table.cross").is_visible()
     assert not tab.locator(".builder").is_visible()
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for place in (f"r/{keys['laplace']}/table?{VIEW}", f"r/{keys['laplace']}/", ""):
+        tab.goto(server.address + place)
+        assert serious(tab) == [], place
     tab.close()
 
 

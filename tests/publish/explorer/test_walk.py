@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 import margrave as mg
+from margrave.publish.explorer.compare import compared
 from margrave.publish.explorer.figures import figures
 from margrave.publish.explorer.library import library_of
 from margrave.publish.explorer.site.writing import write_site
-from margrave.publish.explorer.twins import frame_of
+from margrave.publish.explorer.twins import compared_frame, frame_of
 from margrave.publish.explorer.view import read
 from margrave.publish.report.values import percentage, written
 from margrave.publish.verification.verify import verify
@@ -152,12 +153,20 @@ def test_without_scripts_a_table_is_built_by_its_form(server, keys, browser):
     tab.check('input[name="rows"][value="smoke"]')
     tab.click(".builder button")
     tab.check('input[name="columns"][value="age"]')
-    tab.click("summary:has-text('age')")
     tab.select_option('select[name="share"]', "rows")
     tab.click(".builder button")
     assert parse_qs(urlsplit(tab.url).query)["columns"] == ["age"]
     release = server.library.release(keys["laplace"])
     assert shown(tab) == expected(release, urlsplit(tab.url).query)
+    tab.click("summary:has-text('age')")
+    for at, value in enumerate(("young", "middle")):
+        tab.select_option(f'select[name="join.age"] >> nth={at}', f"1:{value}")
+    tab.click(".builder button")
+    assert parse_qs(urlsplit(tab.url).query)["join.age"] == ["1:young", "1:middle"]
+    assert "young + middle" in tab.inner_text("#drawing thead")
+    assert len(shown(tab)) == 4
+    assert shown(tab) == expected(release, urlsplit(tab.url).query)
+    assert tab.get_by_role("link", name="CSV").get_attribute("href").startswith("table.csv?")
     tab.click("#steps a:has-text('without')")
     assert tab.locator("#drawing table").count() == 1
     context.close()
@@ -198,7 +207,7 @@ def test_by_keyboard_alone_a_table_is_found_and_built(site, shelf, keys, browser
     tab.close()
 
 
-def test_a_site_compares_two_releases(site, keys, browser):
+def test_a_site_compares_two_releases(site, shelf, keys, browser, tmp_path):
     tab = browser.new_page()
     tab.goto(
         f"{(site / 'compare.html').as_uri()}#one={keys['laplace']}&other={keys['zeros']}&rows=age&numbers=unbiased"
@@ -208,4 +217,19 @@ def test_a_site_compares_two_releases(site, keys, browser):
     numbers = [[float(text.replace("−", "-").replace(",", "")) for text in row] for row in texts]
     for one, other, apart in zip(*numbers, strict=True):
         assert apart == pytest.approx(other - one, abs=1.01)
+    with tab.expect_download() as waiting:
+        tab.click("#csv")
+    waiting.value.save_as(tmp_path / "compare.csv")
+    found = pd.read_csv(tmp_path / "compare.csv")
+    view = read("rows=age&numbers=unbiased")
+    frame = compared_frame(compared(*(shelf.release(keys[name]) for name in ("laplace", "zeros")), view))
+    assert list(found.columns) == list(frame.columns)
+    for name in frame.columns[1:]:
+        # The browser's half-widths are within 3 %.
+        assert found[name].to_numpy() == pytest.approx(frame[name].to_numpy(dtype=float), rel=0.05, abs=1e-3)
+    tab.select_option('select[name="share"]', "rows")
+    tab.click("#compare button")
+    tab.wait_for_function("location.hash.includes('share=rows')")
+    tab.wait_for_selector("#drawings section:nth-of-type(3) table")
+    assert "%" in tab.inner_text("#drawings")
     tab.close()

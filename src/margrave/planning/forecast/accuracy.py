@@ -84,6 +84,11 @@ class Accuracy:
         """Whether the residual is known without noise."""
         return any(set(below) <= set(margin) for margin in self.exact)
 
+    @cached_property
+    def forecasts(self) -> dict[object, tuple[float, float, float, float]]:
+        """What was forecast already, by what margins must have in common to have it in common."""
+        return {}
+
     def combination(self, below: Margin) -> tuple[float, tuple[tuple[int, float], ...]]:
         """``σ²_T`` of the best combination, and the weight in it of each measurement, by number."""
         if below not in self._combined:
@@ -328,12 +333,12 @@ class TableForecast:
 
 
 def forecast(accuracy: Accuracy, margins: Sequence[Margin], level: float = LEVEL) -> tuple[TableForecast, ...]:
-    """The forecast of each margin; margins that are measured alike are computed once."""
-    cache: dict[object, tuple[float, float, float, float]] = {}
+    """The forecast of each margin; margins that are measured alike are computed once, whenever they are asked for."""
+    cache = accuracy.forecasts
     rows = []
     for margin in margins:
         cells = accuracy.domain.cells(margin)
-        key = (cells, accuracy.likeness(margin))
+        key = (level, cells, accuracy.likeness(margin))
         if key not in cache:
             error = accuracy.cell_noise(margin)
             together = error.half_width(1 - (1 - level) / cells) if cells > 1 else error.half_width(level)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from margrave.publish.explorer.style import policy
+from margrave.publish.explorer.pages.style import policy
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Served:
     def written(self) -> bool:
         """Whether the pages are files, and nobody answers."""
         return False
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether the files of the bundle can be had here."""
+        return True
 
     @property
     def builds(self) -> bool:
@@ -61,6 +66,14 @@ class Served:
         return "about"
 
     @property
+    def report(self) -> str:
+        return "report"
+
+    def search(self, wanted: str, first: int) -> str:
+        """The tables of a release with some words, from one of them on."""
+        return f"?{urlencode({'q': wanted, 'from': first})}"
+
+    @property
     def checked(self) -> str:
         """Where the files of a release are checked when somebody asks; empty where nobody can."""
         return "checked"
@@ -86,6 +99,8 @@ class Written(Served):
 
     number: int = 0
     """The number of the asked table that this page is of; 0 for other pages."""
+    files: bool = True
+    """Whether the files of the bundle are part of the site."""
 
     @property
     def policy(self) -> str:
@@ -118,6 +133,17 @@ class Written(Served):
     @property
     def about(self) -> str:
         return "about.html"
+
+    @property
+    def report(self) -> str:
+        return "report.html"
+
+    def search(self, wanted: str, first: int) -> str:
+        return f"tables-{first + 1}.html" if first else "index.html"
+
+    @property
+    def keeps_files(self) -> bool:
+        return self.files
 
     @property
     def checked(self) -> str:

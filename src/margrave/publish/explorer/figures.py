@@ -42,21 +42,21 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """How the numbers of a view follow from sums over its grid: shares along some axes, differences along one.
+    """How the numbers of a view follow from sums over its grid: shares along some axes, differences along others.
 
-    ``along``: the axes over which shares add up to one; None for counts. ``base``: the axis and the group that is taken
-    away; None without differences.
+    ``along``: the axes over which shares add up to one; None for counts. ``base``: axes, each with the group that is
+    taken away; none without differences.
     """
 
     grid: Grid
     along: Places | None = None
-    base: tuple[int, int] | None = None
+    base: tuple[tuple[int, int], ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether the numbers are counts of cells as they are, perhaps not all of them."""
         shown = all(axis.single or axis.complete for axis in self.grid.axes)
-        return shown and self.along is None and self.base is None
+        return shown and self.along is None and not self.base
 
     def wholes(self, sums: NDArray[Any]) -> NDArray[Any]:
         """What each sum, in the last axes of an array, is a share of."""
@@ -67,10 +67,14 @@ class Derived:
 
     def less(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Numbers less that of the group that is taken away."""
-        if self.base is None:
-            return numbers
-        axis = numbers.ndim - len(self.grid.axes) + self.base[0]
-        return np.asarray(numbers - numbers.take([self.base[1]], axis=axis))
+        return np.asarray(numbers - self.taken(numbers)) if self.base else numbers
+
+    def taken(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Of numbers, in the last axes of an array, those that are taken away from the others."""
+        before = numbers.ndim - len(self.grid.axes)
+        for axis, group in self.base:
+            numbers = numbers.take([group], axis=before + axis)
+        return numbers
 
     def of(self, sums: NDArray[Any]) -> NDArray[Any]:
         """The numbers that follow from sums; a share of nobody is not a number."""
@@ -82,24 +86,23 @@ class Derived:
     def touched(self, sums: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which numbers have anything to do with the marked sums."""
         found = sums if self.along is None else self.wholes(sums) > 0
-        if self.base is None:
-            return found
-        return np.asarray(found | found.take([self.base[1]], axis=self.base[0]))
+        return np.asarray(found | self.taken(found)) if self.base else found
 
     @property
     def itself(self) -> NDArray[np.bool_]:
         """The numbers that are taken away from themselves: nothing is left of these, without error."""
         found = np.zeros(self.grid.shape, dtype=bool)
-        if self.base is not None:
-            np.moveaxis(found, self.base[0], 0)[self.base[1]] = True
+        if self.base:
+            groups = dict(self.base)
+            found[tuple(groups.get(axis, slice(None)) for axis in range(found.ndim))] = True
         return found
 
     @property
     def ends(self) -> tuple[float, float]:
         """Between which no published number can fail to lie."""
-        least = 0.0 if self.base is None else -1.0
+        least = -1.0 if self.base else 0.0
         if self.along is None:
-            return (0.0 if self.base is None else -np.inf), np.inf
+            return (-np.inf if self.base else 0.0), np.inf
         return least, 1.0
 
 
@@ -131,9 +134,9 @@ def figures(release: Released, view: View) -> Figures:
         raise UsageError(say("this release publishes its tables unbiased: ask for unbiased numbers"))
     down, across = _halves(grid, view)
     along = {"none": None, "rows": across, "columns": down, "all": (*down, *across)}[view.share]
-    base = None if view.minus is None else base_of(grid, view.minus)
+    base = tuple(base_of(grid, name, value) for name, value in view.minus)
     cells = numbers_of(release, Derived(grid, along, base), view.numbers)
-    if view.share != "none" or base is not None:
+    if view.share != "none" or base:
         return Figures(view, grid, release.level, cells)
     totals = [
         numbers_of(release, Derived(grid.together(places)), view.numbers) if wanted else None
@@ -164,7 +167,7 @@ def simulates(release: Released, view: View) -> bool:
         return False
     grid = grid_of(release, view)
     down, across = _halves(grid, view)
-    plain = Derived(grid).plain and view.share == "none" and view.minus is None
+    plain = Derived(grid).plain and view.share == "none" and not view.minus
     grids = (grid, *(grid.together(places) for places in (across, down, (*down, *across))))
     return not plain or any(one.margin not in release.bars for one in grids)
 
@@ -248,10 +251,10 @@ def _unbiased(release: Released, derived: Derived) -> Intervals:
 def slope(derived: Derived, sums: NDArray[np.float64], place: Places) -> NDArray[np.float64]:
     """By how much a number moves when a cell of the margin does: the number is linear, or nearly so for shares."""
     found = _slope(derived, sums, place)
-    if derived.base is None:
+    if not derived.base:
         return found
-    axis, group = derived.base
-    other = tuple(group if at == axis else number for at, number in enumerate(place))
+    groups = dict(derived.base)
+    other = tuple(groups.get(at, number) for at, number in enumerate(place))
     return found - _slope(derived, sums, other)
 
 

@@ -181,9 +181,8 @@ def _code(domain: Domain, name: str, value: str) -> int:
     return domain[name].code(value)
 
 
-def base_of(grid: Grid, minus: tuple[str, str]) -> tuple[int, int]:
-    """Which axis differences are along, and the group that is taken away."""
-    name, value = minus
+def base_of(grid: Grid, name: str, value: str) -> tuple[int, int]:
+    """An axis that differences are along, and the group of it that is taken away."""
     place = next(at for at, axis in enumerate(grid.axes) if axis.name == name)
     code = _code(grid.domain, name, value)
     for number, group in enumerate(grid.axes[place].groups):

@@ -10,15 +10,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from margrave.budget.units import budget_from_dict
+from margrave.budget.units import Budget, budget_from_dict
 from margrave.errors import BundleError, MargraveError, UsageError
 from margrave.messages.catalogue import say
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.account import unsealed
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
-from margrave.publish.explorer.simulations import Simulations
+from margrave.publish.explorer.waiting import Waiting
 from margrave.publish.released import Released
+from margrave.publish.verification.found import Verified
 from margrave.publish.way import TABLES
 from margrave.publish.ways.registry import load
 
@@ -27,6 +28,8 @@ KEY = 12
 _OPEN = 4
 """Releases that are kept open."""
 _MOST_BUNDLES = 10_000
+_LONG = 4 << 20
+"""Bytes of `release.json` from which opening a release takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,29 @@ class Entry:
     created: str | None
     way: str
     private: bool = True
-    guarantee: str = ""
+    promised: Budget | None = None
     tables: int = 0
-    bytes: int = 0
+    files: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """The length of each file of the bundle, as its `release.json` says, and of that itself."""
 
     @property
     def key(self) -> str:
         return self.digest[:KEY]
+
+    @property
+    def bytes(self) -> int:
+        """How large the files of the bundle are together."""
+        return sum(self.files.values())
+
+    @property
+    def guarantee(self) -> str:
+        """What the release guarantees, in short; empty where its `release.json` has nothing that is known."""
+        return "" if self.promised is None else approximate(self.promised)
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether opening it takes so long that one should be told."""
+        return self.files.get(MANIFEST, 0) > _LONG
 
     @property
     def explorable(self) -> bool:
@@ -59,11 +78,14 @@ class Library:
 
     entries: Mapping[str, Entry]
     skipped: tuple[str, ...] = ()
-    typical: dict[str, str] = field(default_factory=dict, repr=False)
-    """How far a typical interval reaches, by the key of each release of which it is known."""
-    simulations: Simulations = field(default_factory=Simulations, repr=False)
+    typical: dict[str, float | None] = field(default_factory=dict, repr=False)
+    """How far a typical interval reaches, by the key of each release of which that was tried."""
+    waiting: Waiting = field(default_factory=Waiting, repr=False)
+    checked: dict[str, Verified | str] = field(default_factory=dict, repr=False)
+    """What was found in large releases that somebody has checked, until she is told."""
     _open: OrderedDict[str, Released] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+    _opening: dict[str, Lock] = field(default_factory=dict, repr=False)
 
     def entry(self, key: str) -> Entry:
         if key not in self.entries:
@@ -76,14 +98,21 @@ class Library:
         if not entry.explorable:
             raise UsageError(say("this bundle holds no tables to explore: see its report"))
         with self._lock:
-            if key not in self._open:
+            opening = self._opening.setdefault(key, Lock())
+        with opening:  # Whoever wants another release does not wait for this one.
+            found = self._open.get(key)
+            if found is None:
                 found = load(entry.path)
                 assert isinstance(found, Released)
+            with self._lock:
                 self._open[key] = found
+                self._open.move_to_end(key)
                 while len(self._open) > _OPEN:
                     self._open.popitem(last=False)
-            self._open.move_to_end(key)
-            return self._open[key]
+            return found
+
+    def is_open(self, key: str) -> bool:
+        return key in self._open
 
     @property
     def comparable(self) -> list[Entry]:
@@ -131,21 +160,27 @@ def _entry(path: Path) -> Entry:
         created if isinstance(created, str) else None,
         said["way"] if isinstance(said.get("way"), str) else TABLES,
         said.get("private") is True,
-        _guarantee(said),
+        _promised(said.get("guarantee")),
         len(said["tables"]) if isinstance(said.get("tables"), list) else 0,
-        _bytes(said.get("files")),
+        {MANIFEST: len(content), **_lengths(said.get("files"))},
     )
 
 
-def _bytes(files: Any) -> int:
-    """How large the files of a bundle are together, as far as its `release.json` says so."""
-    listed = files.values() if isinstance(files, dict) else ()
-    return sum(one["bytes"] for one in listed if isinstance(one, dict) and isinstance(one.get("bytes"), int))
+def _lengths(files: Any) -> dict[str, int]:
+    """How long the files of a bundle are, as far as its `release.json` says so."""
+    listed = files.items() if isinstance(files, dict) else ()
+    return {
+        str(name): one["bytes"]
+        for name, one in listed
+        if isinstance(one, dict) and type(one.get("bytes")) is int and one["bytes"] >= 0
+    }
 
 
-def _guarantee(said: dict[str, Any]) -> str:
-    """What a release guarantees, in short, as its `release.json` has it; empty where it has nothing that is known."""
-    try:
-        return approximate(budget_from_dict(said["guarantee"]["guarantee"]))
-    except (MargraveError, KeyError, TypeError, ValueError):
-        return ""
+def _promised(said: Any) -> Budget | None:
+    """What a release guarantees or, of other ways of asking, costs, as its `release.json` has it; None if unknown."""
+    for name in ("guarantee", "cost"):
+        try:
+            return budget_from_dict(said[name])
+        except (MargraveError, KeyError, TypeError, ValueError):
+            continue
+    return None

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from margrave.errors import MargraveError, UsageError, VerificationError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.messages.catalogue import ENGLISH, Messages, say, speaking
-from margrave.publish.bundle.account import unsealed
+from margrave.progress import Progress
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
-from margrave.publish.explorer import pages
 from margrave.publish.explorer.addresses import Served
-from margrave.publish.explorer.compare import compared
-from margrave.publish.explorer.figures import figures, simulates
+from margrave.publish.explorer.compare import Compared, compared
+from margrave.publish.explorer.figures import Figures, figures, simulates
 from margrave.publish.explorer.library import KEY, Entry, Library
-from margrave.publish.explorer.twins import view_csv, view_json
-from margrave.publish.explorer.view import read
+from margrave.publish.explorer.pages.compare import compare_page
+from margrave.publish.explorer.pages.frame import problem_page, unreadable_page, waiting_page
+from margrave.publish.explorer.pages.release import about_page, checked_page, other_page, release_page, usual
+from margrave.publish.explorer.pages.shelf import catalogue_page
+from margrave.publish.explorer.pages.style import report_policy
+from margrave.publish.explorer.pages.table import table_page
+from margrave.publish.explorer.twins import compared_csv, compared_json, view_csv, view_json
+from margrave.publish.explorer.view import View, read
 from margrave.publish.released import Released
 from margrave.publish.report.values import written
+from margrave.publish.verification.found import Verified
 from margrave.publish.verification.verify import verify
+from margrave.publish.ways.registry import way_in
 
 _RELEASE = re.compile(rf"/r/([0-9a-f]{{{KEY}}})/(.*)")
 HTML, JSON, CSV, BYTES = "text/html", "application/json", "text/csv", "application/octet-stream"
@@ -30,12 +38,13 @@ HTML, JSON, CSV, BYTES = "text/html", "application/json", "text/csv", "applicati
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back; ``name`` is that of a file to keep."""
+    """What is sent back; ``name`` is that of a file to keep, ``policy`` that of a page unlike others."""
 
     status: int
     kind: str
     body: bytes
     name: str = ""
+    policy: str = ""
 
     @classmethod
     def text(cls, kind: str, text: str, status: int = 200, name: str = "") -> Answer:
@@ -49,38 +58,73 @@ def answer(library: Library, path: str, query: str, messages: Messages = ENGLISH
         try:
             return _found(library, path, query, to)
         except UsageError as error:
-            return Answer.text(HTML, pages.problem_page(str(error), to), 400)
+            return Answer.text(HTML, problem_page(str(error), to), 400)
         except MargraveError as error:
-            return Answer.text(HTML, pages.unreadable_page(str(error), to), 500)
+            return Answer.text(HTML, unreadable_page(str(error), to), 500)
 
 
 def _found(library: Library, path: str, query: str, to: Served) -> Answer:
-    wanted = dict(parse_qsl(query, max_num_fields=100)).get("q", "") if path in ("/", "/catalogue.json") else ""
     if path == "/":
-        return Answer.text(HTML, pages.catalogue_page(library, wanted, to))
+        return Answer.text(HTML, catalogue_page(library, _words(query).get("q", ""), to))
     if path == "/catalogue.json":
-        return Answer.text(JSON, catalogue_json(library.search(wanted)))
-    if path == "/compare":
-        return _compared(library, query, to)
+        return Answer.text(JSON, catalogue_json(library.search(_words(query).get("q", ""))))
+    if path in ("/compare", "/compare.csv", "/compare.json"):
+        return _compared(library, path, query, to)
     match = _RELEASE.fullmatch(path)
     if match is None or match[1] not in library.entries:
-        return Answer.text(HTML, pages.problem_page(say("There is no page of this address."), to), 404)
+        return _nowhere(to)
     return _of_release(library, library.entries[match[1]], match[2], query, to)
 
 
-def _compared(library: Library, query: str, to: Served) -> Answer:
+def _nowhere(to: Served) -> Answer:
+    return Answer.text(HTML, problem_page(say("There is no page of this address."), to), 404)
+
+
+def _words(query: str) -> dict[str, str]:
+    """The words of a query that is not the address of a view."""
+    try:
+        return dict(parse_qsl(query, max_num_fields=100))
+    except ValueError:
+        raise UsageError(say("the address has too many parts")) from None
+
+
+def _compared(library: Library, path: str, query: str, to: Served) -> Answer:
     """Two releases, by the words ``one`` and ``other``; the rest of the address is the view."""
-    pairs = parse_qsl(query, max_num_fields=1000)
+    pairs = _pairs(query)
     said = dict(pairs)
     keys = (said.get("one", ""), said.get("other", ""))
-    view = read(urlencode([pair for pair in pairs if pair[0] not in ("one", "other")]))
+    rest = urlencode([pair for pair in pairs if pair[0] not in ("one", "other")])
     if not any(keys):
-        return Answer.text(HTML, pages.compare_page(library, keys, view, "", to))
+        return Answer.text(HTML, compare_page(library, keys, read(rest), "", to))
+    entries = [library.entry(key) for key in keys]
+    for entry in entries:
+        if (waiting := _opening(library, entry, to)) is not None:
+            return waiting
+    one, other = (library.release(entry.key) for entry in entries)
+    view = read(rest, "published" if "unbiased" not in (usual(one), usual(other)) else "unbiased")
     try:
-        found = compared(library.release(keys[0]), library.release(keys[1]), view)
+        for entry, release in zip(entries, (one, other), strict=True):
+            if path == "/compare" and (waiting := _simulating(library, entry, release, view, to)) is not None:
+                return waiting
+        found = compared(one, other, view)
     except UsageError as error:
-        return Answer.text(HTML, pages.compare_page(library, keys, view, str(error), to), 400)
-    return Answer.text(HTML, pages.compare_page(library, keys, view, found, to))
+        return Answer.text(HTML, compare_page(library, keys, view, str(error), to), 400)
+    return _compared_as(path, library, keys, view, found, to)
+
+
+def _compared_as(path: str, library: Library, keys: tuple[str, str], view: View, found: Compared, to: Served) -> Answer:
+    if path == "/compare.csv":
+        return Answer.text(CSV, compared_csv(found), name="compare.csv")
+    if path == "/compare.json":
+        return Answer.text(JSON, compared_json(found, keys))
+    return Answer.text(HTML, compare_page(library, keys, view, found, to))
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query, max_num_fields=1000)
+    except ValueError:
+        raise UsageError(say("the address has too many parts")) from None
 
 
 def catalogue_json(entries: list[Entry]) -> str:
@@ -91,57 +135,144 @@ def catalogue_json(entries: list[Entry]) -> str:
 def _of_release(library: Library, entry: Entry, rest: str, query: str, to: Served) -> Answer:
     if rest.startswith("files/"):
         return _file(entry, rest.removeprefix("files/"), to)
-    release = library.release(entry.key)
-    if rest == "":
-        return Answer.text(HTML, pages.release_page(release, entry, lengths(entry), to))
-    if rest == "about":
-        return Answer.text(HTML, pages.about_page(release, to))
     if rest == "checked":
-        return Answer.text(HTML, _checked(release, entry, to))
-    if rest == "table":
-        view = read(query)
-        try:
-            if simulates(release, view) and (making := library.simulations.unfinished(entry.key, release)):
-                return Answer.text(HTML, pages.waiting_page(release, making, to), 202)
-            found = figures(release, view)
-        except UsageError as error:
-            return Answer.text(HTML, pages.table_page(release, entry, view, str(error), to), 400)
-        return Answer.text(HTML, pages.table_page(release, entry, view, found, to))
-    if rest == "table.csv":
-        return Answer.text(CSV, view_csv(release, figures(release, read(query))), name="table.csv")
-    if rest == "table.json":
-        return Answer.text(JSON, view_json(release, figures(release, read(query))))
-    return Answer.text(HTML, pages.problem_page(say("There is no page of this address."), to), 404)
+        return _checked(library, entry, to)
+    if rest == "report":
+        return Answer(200, f"{HTML}; charset=utf-8", report_of(entry), policy=report_policy())
+    if rest == "" and not entry.explorable:
+        return Answer.text(HTML, other_page(entry, to))
+    page = _PAGES.get(rest)
+    if page is None:
+        return _nowhere(to)
+    if rest in ("", "about", "table") and (waiting := _opening(library, entry, to)) is not None:
+        return waiting
+    return page(library, entry, query, to)
 
 
-def _checked(release: Released, entry: Entry, to: Served) -> str:
-    """The page of what is found when the files of a release are checked just now."""
+def _opening(library: Library, entry: Entry, to: Served) -> Answer | None:
+    """The page of somebody who waits for a large release to be read; None where there is no need to."""
+    if not entry.takes_long or not entry.explorable or library.is_open(entry.key):
+        return None
+    making = library.waiting.unfinished(f"open {entry.key}", lambda told: library.release(entry.key))
+    if making is None:
+        return None
+    why = say("The release is being read, which takes a moment once. The page shows it as soon as it is there.")
+    return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+
+
+def _simulating(library: Library, entry: Entry, release: Released, view: View, to: Served) -> Answer | None:
+    """The page of somebody who waits for simulations; None where a view needs none, or they are there."""
+    if not simulates(release, view):
+        return None
+    making = library.waiting.unfinished(f"simulate {entry.key}", release.simulate)
+    if making is None:
+        return None
+    why = say(
+        "The errors of these numbers are simulated, once for this release. The page shows them as soon as they are "
+        "there."
+    )
+    return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+
+
+def _release(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+    release, said = library.release(entry.key), _words(query)
+    first = said.get("from", "0")
+    return Answer.text(
+        HTML,
+        release_page(
+            release,
+            entry,
+            enumerate(release.plan.spec.margins, 1),
+            to,
+            wanted=said.get("q", ""),
+            first=int(first) if first.isdecimal() and len(first) < 10 else 0,
+        ),
+    )
+
+
+def _about(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+    return Answer.text(HTML, about_page(library.release(entry.key), to))
+
+
+def _table(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+    release = library.release(entry.key)
+    view = read(query, usual(release))
+    try:
+        if (waiting := _simulating(library, entry, release, view, to)) is not None:
+            return waiting
+        found = figures(release, view)
+    except UsageError as error:
+        return Answer.text(HTML, table_page(release, entry, view, str(error), to), 400)
+    return Answer.text(HTML, table_page(release, entry, view, found, to))
+
+
+def _seen(library: Library, entry: Entry, query: str) -> tuple[Released, Figures]:
+    release = library.release(entry.key)
+    return release, figures(release, read(query, usual(release)))
+
+
+def _table_csv(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+    return Answer.text(CSV, view_csv(*_seen(library, entry, query)), name="table.csv")
+
+
+def _table_json(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+    return Answer.text(JSON, view_json(*_seen(library, entry, query)))
+
+
+_PAGES: dict[str, Callable[[Library, Entry, str, Served], Answer]] = {
+    "": _release,
+    "about": _about,
+    "table": _table,
+    "table.csv": _table_csv,
+    "table.json": _table_json,
+}
+
+
+def report_of(entry: Entry) -> bytes:
+    """The report of a bundle, made anew in the language that is spoken."""
+    with opened(entry.path) as files:
+        return way_in(files).report(files)
+
+
+def _checked(library: Library, entry: Entry, to: Served) -> Answer:
+    """The page of what is found when the files of a release are checked just now; a large one takes a while."""
+    found: list[Verified | str] = []
+    if entry.takes_long:
+        name, kept = f"check {entry.key}", library.checked
+        making = library.waiting.unfinished(name, lambda told: kept.update({entry.key: _verdict(entry, told)}))
+        if making is not None:
+            why = say("Everything is computed again from the measurements. The page shows what was found in the end.")
+            return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+        library.waiting.forget(name)
+        found = [kept.pop(entry.key)] if entry.key in kept else []
+    return Answer.text(HTML, _verdict_page(entry, found[0] if found else _verdict(entry, None), to))
+
+
+def _verdict(entry: Entry, told: Progress | None) -> Verified | str:
+    """What is found when the files of a release are checked, or what is not in order."""
     try:
         with speaking(ENGLISH):  # as files are written
-            found = verify(entry.path)
+            return verify(entry.path, progress=told)
     except VerificationError as error:
-        return pages.checked_page(release, str(error), (), to)
+        return str(error)
+
+
+def _verdict_page(entry: Entry, found: Verified | str, to: Served) -> str:
+    if isinstance(found, str):
+        return checked_page(entry.title, found, (), to)
     said = [
         say("%(count)s files are as they were written.", count=written(found.files)),
         say("%(count)s tables follow from the measurements.", count=written(found.tables)),
     ]
     if found.signer is not None:
         said.append(say("Signed by the key %(key)s.", key=found.signer.fingerprint))
-    return pages.checked_page(release, "", said, to)
-
-
-def lengths(entry: Entry) -> dict[str, int]:
-    """The files of a bundle, as its `release.json` lists them, and that itself."""
-    with opened(entry.path) as files:
-        content = manifest_content(files)
-    listed = unsealed(content)["files"]
-    return {MANIFEST: len(content), **{name: int(said["bytes"]) for name, said in listed.items()}}
+    return checked_page(entry.title, "", said, to)
 
 
 def _file(entry: Entry, name: str, to: Served) -> Answer:
     """A file of the bundle, as it is."""
     with opened(entry.path) as files:
         if name not in files.names:
-            return Answer.text(HTML, pages.problem_page(say("The bundle has no file of this name."), to), 404)
+            return Answer.text(HTML, problem_page(say("The bundle has no file of this name."), to), 404)
         content = manifest_content(files) if name == MANIFEST else files.read(name, MOST_REPORT)
     return Answer(200, BYTES, content, name.rpartition("/")[2])

@@ -11,8 +11,9 @@ from margrave.publish.explorer.library import Library
 from margrave.publish.explorer.routes import answer
 
 HOST = "127.0.0.1"
+_ALONE = "; frame-ancestors 'none'"
 _HEADERS = {
-    "Content-Security-Policy": Served().policy + "; frame-ancestors 'none'",
+    "Content-Security-Policy": Served().policy + _ALONE,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -52,7 +53,8 @@ class _Handler(BaseHTTPRequestHandler):
         messages = preferred(self.headers.get("Accept-Language", ""))
         found = answer(self.server.library, unquote(parts.path), parts.query, messages)
         self.send_response(found.status)
-        for name, value in _HEADERS.items():
+        own = {"Content-Security-Policy": found.policy + _ALONE} if found.policy else {}
+        for name, value in {**_HEADERS, **own}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", found.kind)
         self.send_header("Content-Length", str(len(found.body)))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from margrave.publish.csv_text import csv_text
+from margrave.publish.explorer.compare import Compared
 from margrave.publish.explorer.figures import Derived, Figures
 
 if TYPE_CHECKING:
@@ -20,8 +21,14 @@ _TOGETHER = "|"
 
 def frame_of(release: Released, figures: Figures) -> pd.DataFrame:
     """One row a number. Cells as they are have the columns that `margrave show` gives them."""
-    if Derived(figures.grid).plain and figures.view.share == "none" and figures.view.minus is None:
+    if Derived(figures.grid).plain and figures.view.share == "none" and not figures.view.minus:
         return _cells(release, figures)
+    numbers = {named(figures): figures.cells.value, "low": figures.cells.low, "high": figures.cells.high}
+    return pd.DataFrame(values_of(figures) | {name: one.ravel() for name, one in numbers.items()})
+
+
+def values_of(figures: Figures) -> dict[str, Any]:
+    """For each number of a view the values that it is of, by attribute."""
     grid = figures.grid
     shown = grid.axes[: len(figures.view.shown)]
     places = np.indices(tuple(map(len, shown))).reshape(len(shown), -1)
@@ -30,8 +37,7 @@ def frame_of(release: Released, figures: Figures) -> pd.DataFrame:
         values = grid.domain[axis.name].values
         words = [_TOGETHER.join(values[code] for code in group) for group in axis.groups]
         columns[axis.name] = [words[code] for code in codes.tolist()]
-    numbers = {named(figures): figures.cells.value, "low": figures.cells.low, "high": figures.cells.high}
-    return pd.DataFrame(columns | {name: one.ravel() for name, one in numbers.items()})
+    return columns
 
 
 def _cells(release: Released, figures: Figures) -> pd.DataFrame:
@@ -48,7 +54,7 @@ def _cells(release: Released, figures: Figures) -> pd.DataFrame:
 def named(figures: Figures) -> str:
     """What the numbers of a view are."""
     word = "count" if figures.view.share == "none" else "share"
-    return word if figures.view.minus is None else f"{word}_difference"
+    return f"{word}_difference" if figures.view.minus else word
 
 
 def view_csv(release: Released, figures: Figures) -> str:
@@ -67,6 +73,31 @@ def view_json(release: Released, figures: Figures) -> str:
         "rows": rows,
     }
     return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def compared_frame(found: Compared) -> pd.DataFrame:
+    """One row a number: that of the first release, that of the second, and how far they are apart."""
+    columns = values_of(found.one)
+    for name, part in (("first", found.one.cells), ("second", found.other.cells), ("difference", found.apart)):
+        columns |= {name: part.value.ravel(), f"{name}_low": part.low.ravel(), f"{name}_high": part.high.ravel()}
+    return pd.DataFrame(columns)
+
+
+def compared_csv(found: Compared) -> str:
+    return csv_text(compared_frame(found))
+
+
+def compared_json(found: Compared, keys: tuple[str, str]) -> str:
+    """Both releases by their keys, the address of the view, and its numbers."""
+    rows = compared_frame(found).to_dict(orient="records")
+    said = {
+        "one": keys[0],
+        "other": keys[1],
+        "level": found.one.level,
+        "view": found.one.view.address(),
+        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+    }
+    return json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

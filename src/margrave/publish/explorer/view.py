@@ -28,8 +28,9 @@ _KEEP, _JOIN, _MINUS = "keep.", "join.", "minus."
 class View:
     """Attributes down and across, filters, collapsed values, and what is shown of each cell.
 
-    ``minus``: an attribute and one of its values; every number is then shown less that of this value, or of the group
-    that has it. ``share`` comes first: with both, differences of shares are shown.
+    ``minus``: attributes, each with one of its values; every number is then shown less that of these values, or of the
+    groups that have them: of one attribute those beside it, of all attributes one and the same cell. ``share`` comes
+    first: with both, differences of shares are shown.
     """
 
     rows: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class View:
     keep: Kept = ()
     join: Joined = ()
     share: str = "none"
-    minus: tuple[str, str] | None = None
+    minus: tuple[tuple[str, str], ...] = ()
     order: str = "declared"
     chart: str = "table"
     numbers: str = "published"
@@ -46,7 +47,7 @@ class View:
         shown = (*self.rows, *self.columns)
         if len(set(shown)) < len(shown):
             raise UsageError(say("a view can have an attribute down or across, and only once"))
-        for word, value, known in self._choices():
+        for word, value, known in self.choices():
             if value not in known:
                 raise UsageError(
                     say("%(word)s (%(value)r) must be one of %(known)s", word=word, value=value, known=", ".join(known))
@@ -56,10 +57,11 @@ class View:
                 raise UsageError(say("the filter of %(name)r must name values, each once", name=name))
         for name, groups in self.join:
             self._check_groups(name, groups)
-        if self.minus is not None and self.minus[0] not in shown:
-            raise UsageError(say("differences are along %(name)r, so it must be down or across", name=self.minus[0]))
+        for name, _ in self.minus:
+            if name not in shown:
+                raise UsageError(say("differences are along %(name)r, so it must be down or across", name=name))
 
-    def _choices(self) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+    def choices(self) -> Iterable[tuple[str, str, tuple[str, ...]]]:
         yield "share", self.share, SHARES
         yield "order", self.order, ORDERS
         yield "chart", self.chart, CHARTS
@@ -84,23 +86,29 @@ class View:
 
     def address(self) -> str:
         """The view as a query string. Equal views have equal addresses, and `read` makes the same view of it again."""
-        pairs = [("rows", name) for name in self.rows] + [("columns", name) for name in self.columns]
-        pairs += [(_KEEP + name, value) for name, values in self.keep for value in values]
-        pairs += [
-            (_JOIN + name, f"{number}:{value}")
-            for name, groups in self.join
-            for number, group in enumerate(groups, 1)
-            for value in group
-        ]
-        if self.minus is not None:
-            pairs.append((_MINUS + self.minus[0], self.minus[1]))
-        plain = View()
-        pairs += [(word, value) for word, value, _ in self._choices() if value != getattr(plain, word)]
-        return urlencode(pairs)
+        return urlencode(pairs_of(self))
 
 
-def read(address: str) -> View:
-    """The view that an address names. Words without a value are as if left out: forms send these."""
+def pairs_of(view: View) -> list[tuple[str, str]]:
+    """The words of the address of a view, each with its value; those that are as usual are left out."""
+    pairs = [("rows", name) for name in view.rows] + [("columns", name) for name in view.columns]
+    pairs += [(_KEEP + name, value) for name, values in view.keep for value in values]
+    pairs += [
+        (_JOIN + name, f"{number}:{value}")
+        for name, groups in view.join
+        for number, group in enumerate(groups, 1)
+        for value in group
+    ]
+    pairs += [(_MINUS + name, value) for name, value in view.minus]
+    plain = View()
+    return pairs + [(word, value) for word, value, _ in view.choices() if value != getattr(plain, word)]
+
+
+def read(address: str, numbers: str = "published") -> View:
+    """The view that an address names. Words without a value are as if left out: forms send these.
+
+    ``numbers``: the kind that is meant where the address names none.
+    """
     if len(address) > MOST_ADDRESS:
         raise UsageError(say("the address of a view has at most %(count)s characters", count=f"{MOST_ADDRESS:,}"))
     try:
@@ -115,13 +123,11 @@ def read(address: str) -> View:
     rows, columns = tuple(many.pop("rows", ())), tuple(many.pop("columns", ()))
     keep = _prefixed(many, _KEEP)
     join = tuple((name, _groups(name, values)) for name, values in _prefixed(many, _JOIN))
-    minus = [(name, _only(_MINUS + name, values)) for name, values in _prefixed(many, _MINUS)]
+    minus = tuple((name, _only(_MINUS + name, values)) for name, values in _prefixed(many, _MINUS))
     if many:
         raise UsageError(say("the address of a view has no word %(word)r", word=min(many)))
-    if len(minus) > 1:
-        raise UsageError(say("differences are along one attribute: name only one minus"))
     groups = tuple((name, found) for name, found in join if found)
-    return View(rows, columns, keep, groups, minus=minus[0] if minus else None, **single)
+    return View(rows, columns, keep, groups, minus=minus, **{"numbers": numbers, **single})
 
 
 def _only(word: str, values: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written,
 
 def cross_table(cross: Cross, caption: str, write: Write = written, strongest: float = SHADE) -> str:
     """A cross table, the darker the larger, with totals where they are known; ``strongest`` shade of a cell."""
-    most = float(np.max(cross.cells.value, initial=0.0)) or 1.0
+    most = float(np.nanmax(cross.cells.value, initial=0.0)) or 1.0
     more = ["all"] if cross.rows is not None else []
     names = [f'<th scope="col">{broken(label)}</th>' for label in cross.across.labels]
     names += [f'<th scope="col" class="all">{escape(say("All"))}</th>' for _ in more]
@@ -87,7 +87,7 @@ def cross_table(cross: Cross, caption: str, write: Write = written, strongest: f
     body = []
     for down, label in enumerate(cross.down.labels):
         cells = [
-            number_cell(cross.cells, (down, across), write, strongest * float(max(value, 0.0)) / most)
+            number_cell(cross.cells, (down, across), write, strongest * float(value) / most if value > 0 else 0.0)
             for across, value in enumerate(cross.cells.value[down])
         ]
         if cross.rows is not None:

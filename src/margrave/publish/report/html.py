@@ -71,6 +71,11 @@ def data_block(value: Mapping[str, Any]) -> str:
     return f'<script type="application/ld+json">\n{text}\n</script>\n'
 
 
+def framed_sheet(style: str) -> str:
+    """A style sheet as it stands inside a page, to the letter: its hash is of that."""
+    return f"\n{style}"
+
+
 def style_source(style: str) -> str:
     """The source by which a policy of content allows one style sheet inside a page, and no other."""
     return f"'sha256-{b64encode(sha256(style.encode()).digest()).decode('ascii')}'"
@@ -82,7 +87,7 @@ def page(title: str, style: str, body: str, *, images: bool = False, data: Mappi
     ``data`` says in JSON-LD what the page is about.
     """
     block = "" if data is None else data_block(data)
-    sheet = f"\n{style}"
+    sheet = framed_sheet(style)
     policy = f"default-src 'none'; style-src {style_source(sheet)}" + ("; img-src data:" if images else "")
     return (
         f'<!doctype html>\n<html lang="{spoken().language}">\n<head>\n<meta charset="utf-8">\n'

@@ -42,5 +42,6 @@ class Shelf:
         if not library.entries:
             return redirect("/")
         found = answer(library, path, query, preferred(languages))
+        own = {"Content-Security-Policy": f"{found.policy}; frame-ancestors 'none'"} if found.policy else {}
         kept = {"Content-Disposition": f'attachment; filename="{found.name}"'} if found.name else {}
-        return HttpReply(content=found.body, status=found.status, media=found.kind, headers={**_POLICY, **kept})
+        return HttpReply(content=found.body, status=found.status, media=found.kind, headers={**_POLICY, **own, **kept})

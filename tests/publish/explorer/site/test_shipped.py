@@ -26,6 +26,8 @@ VIEWS = (
     "rows=smoke&columns=age&share=columns&join.age=3:middle&join.age=3:old",
     "rows=smoke&columns=age&share=all",
     "rows=smoke&columns=age&minus.smoke=no",
+    "rows=smoke&columns=age&minus.smoke=no&minus.age=old",
+    "rows=smoke&columns=age&share=all&minus.smoke=no&minus.age=old",
     "rows=smoke&columns=age&share=rows&minus.smoke=yes",
     "rows=age&columns=unbiased&minus.age=old&join.age=1:middle&join.age=1:old",
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.words import name_of
+from margrave.messages.catalogue import say
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.account import Checksum
 from margrave.publish.bundle.described import (
@@ -55,8 +56,12 @@ _SHARES: tuple[tuple[str, Kind, str], ...] = (
 def title_of(release: Released) -> str:
     """The title of a release, or its attributes."""
     names = release.domain.names
-    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return release.plan.spec.title or f"Tables of {some}"
+    if release.plan.spec.title:
+        return release.plan.spec.title
+    some, left = ", ".join(names[:4]), len(names) - 4
+    if left <= 0:
+        return say("Tables of %(names)s", names=some)
+    return say("Tables of %(names)s and %(count)s more", names=some, count=left)
 
 
 def about(release: Released, created: str | None) -> About:

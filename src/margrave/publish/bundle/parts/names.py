@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from margrave.algebra.domain import Margin
-from margrave.algebra.words import name_of
+from margrave.algebra.words import stored_name
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -30,7 +30,7 @@ def column(name: str, attributes: Collection[str]) -> str:
 
 def stem(folder: str, index: int, margin: Margin) -> str:
     """The name of a table's files without the ending: a number, and as much of its attributes as file names allow."""
-    plain = unicodedata.normalize("NFKD", name_of(margin)).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", stored_name(margin)).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
     return f"{folder}/{index + 1:03}-{slug}".rstrip("-")
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.words import name_of
+from margrave.algebra.words import stored_name
 from margrave.errors import BundleError
 from margrave.publish.bundle.parts.layout import is_large
 from margrave.publish.bundle.untrusted.parquet import read_parquet
@@ -71,7 +71,7 @@ def shares_part(release: Released) -> pa.Table:
         width = release.share_widths(margin, whole)
         assert width is not None
         tables.append(np.full(len(width), number))
-        of += [name_of(whole)] * len(width)
+        of += [stored_name(whole)] * len(width)
         cells.append(np.arange(1, len(width) + 1))
         shares.append(rounded(shares_of(release.domain, margin, whole, release.published(margin))))
         widths.append(width)

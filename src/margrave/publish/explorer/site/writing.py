@@ -11,13 +11,17 @@ from margrave.errors import RefusedError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import File, check_target, write_files
 from margrave.messages.catalogue import ENGLISH, Messages, say, speaking
+from margrave.publish.bundle.parts.layout import is_large
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
-from margrave.publish.explorer import pages
 from margrave.publish.explorer.addresses import Written
-from margrave.publish.explorer.figures import figures
+from margrave.publish.explorer.figures import MOST_NUMBERS, figures
 from margrave.publish.explorer.library import Entry, Library
-from margrave.publish.explorer.routes import catalogue_json, lengths
+from margrave.publish.explorer.pages.compare import compare_page
+from margrave.publish.explorer.pages.release import LISTED, about_page, first_view, other_page, release_page, usual
+from margrave.publish.explorer.pages.shelf import catalogue_page
+from margrave.publish.explorer.pages.table import table_page
+from margrave.publish.explorer.routes import catalogue_json, report_of
 from margrave.publish.explorer.site.shipped import kinds, shipped, why_not
 from margrave.publish.explorer.twins import view_csv, view_json
 from margrave.publish.explorer.view import View
@@ -35,7 +39,7 @@ def write_site(
 ) -> int:
     """Write a site to a new folder; how many bytes it may take. ``tables``: only those of these attributes."""
     check_target(place)
-    expected = sum(_expected(library, entry, tables) for entry in library.entries.values())
+    expected = site_bytes(library, tables)
     if expected > ASKED_BYTES and not large:
         raise RefusedError(
             f"the site may take {expected / 2**30:.1f} GiB: name the tables that it should have with --table, or say "
@@ -46,12 +50,29 @@ def write_site(
     return expected
 
 
+def site_bytes(library: Library, tables: Sequence[str] = ()) -> int:
+    """How many bytes a site may take, about; refused where no release has a table that is named."""
+    unknown = set(tables)
+    for entry in library.comparable if tables else ():
+        margins = {frozenset(margin) for margin in library.release(entry.key).plan.spec.margins}
+        unknown -= {table for table in unknown if frozenset(table.split(",")) in margins}
+    if unknown:
+        raise UsageError(f"--table ({min(unknown)}) must name the attributes of a released table, as in smoke,age")
+    return sum(_expected(library, entry, tables) for entry in library.entries.values())
+
+
 def _expected(library: Library, entry: Entry, tables: Sequence[str]) -> int:
     if not entry.explorable:
-        return 0
+        return entry.bytes
     release = library.release(entry.key)
     cells = [release.domain.cells(margin) for _, margin in _wanted(release, tables)]
-    return sum(lengths(entry).values()) + len(cells) * _PAGE_BYTES + sum(cells) * _CELL_BYTES
+    kept = entry.bytes if _keeps_files(release, tables) else 0
+    return kept + len(cells) * _PAGE_BYTES + sum(min(one, MOST_NUMBERS) for one in cells) * _CELL_BYTES
+
+
+def _keeps_files(release: Released, tables: Sequence[str]) -> bool:
+    """Whether the files of a bundle are part of the site: not those of a large release of which some is wanted."""
+    return not (tables and is_large(release.plan))
 
 
 def _wanted(release: Released, tables: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
@@ -66,40 +87,56 @@ def _wanted(release: Released, tables: Sequence[str]) -> list[tuple[int, tuple[s
 def site_files(library: Library, tables: Sequence[str] = ()) -> Iterator[File]:
     """Every file of a site, one after the other."""
     front = Written(scripts=("shelf.js",))
-    yield "index.html", pages.catalogue_page(library, "", front).encode()
+    yield "index.html", catalogue_page(library, "", front).encode()
     yield "catalogue.json", catalogue_json(library.search("")).encode()
     for name in SCRIPTS:
         yield name, resources("margrave.publish.explorer.site").joinpath(name).read_bytes()
     if len(library.comparable) > 1:
         to = Written(scripts=("numbers.js", "drawing.js", "compare.js"))
-        yield "compare.html", pages.compare_page(library, ("", ""), View(), "", to).encode()
-    for entry in library.comparable:
-        for name, content in _release_files(library.release(entry.key), entry, tables):
+        yield "compare.html", compare_page(library, ("", ""), View(), "", to).encode()
+    for entry in library.entries.values():
+        made = _release_files(library.release(entry.key), entry, tables) if entry.explorable else _other_files(entry)
+        for name, content in made:
             yield f"r/{entry.key}/{name}", content
 
 
+def _other_files(entry: Entry) -> Iterator[File]:
+    """A bundle that holds no tables to explore: its report, and its files."""
+    yield "index.html", other_page(entry, Written("../../")).encode()
+    yield "report.html", report_of(entry)
+    yield from _kept_files(entry)
+
+
+def _kept_files(entry: Entry) -> Iterator[File]:
+    """The files of a bundle as they are."""
+    with opened(entry.path) as files:
+        for name in sorted(entry.files):
+            yield f"files/{name}", manifest_content(files) if name == MANIFEST else files.read(name, MOST_REPORT)
+
+
 def _release_files(release: Released, entry: Entry, tables: Sequence[str]) -> Iterator[File]:
-    to = Written("../../")
-    listed = lengths(entry)
-    yield "index.html", pages.release_page(release, entry, listed, to).encode()
-    yield "about.html", pages.about_page(release, to).encode()
-    for number, margin in _wanted(release, tables):
+    keeps = _keeps_files(release, tables)
+    to, wanted = Written("../../", files=keeps), _wanted(release, tables)
+    for first in range(0, max(1, len(wanted)), LISTED):
+        yield to.search("", first), release_page(release, entry, wanted, to, first=first).encode()
+    yield "about.html", about_page(release, to).encode()
+    yield "report.html", report_of(entry)
+    for number, margin in wanted:
         yield from _table_files(release, entry, number, margin)
     yield from _builder_files(release, entry)
-    with opened(entry.path) as files:
-        for name in sorted(listed):
-            yield f"files/{name}", manifest_content(files) if name == MANIFEST else files.read(name, MOST_REPORT)
+    if keeps:
+        yield from _kept_files(entry)
 
 
 def _table_files(release: Released, entry: Entry, number: int, margin: tuple[str, ...]) -> Iterator[File]:
     """An asked table as a page, and for machines; of one that is too large for a page, why there is none."""
-    view, here = pages.first_view(release, margin), Written("../../", number=number)
+    view, here = first_view(release, margin), Written("../../", number=number)
     try:
         found = figures(release, view)
     except UsageError as error:
-        yield f"table-{number}.html", pages.table_page(release, entry, view, str(error), here).encode()
+        yield f"table-{number}.html", table_page(release, entry, view, str(error), here).encode()
         return
-    yield f"table-{number}.html", pages.table_page(release, entry, view, found, here).encode()
+    yield f"table-{number}.html", table_page(release, entry, view, found, here).encode()
     yield f"table-{number}.csv", view_csv(release, found).encode()
     yield f"table-{number}.json", view_json(release, found).encode()
 
@@ -110,10 +147,11 @@ def _builder_files(release: Released, entry: Entry) -> Iterator[File]:
         said = say(
             "This site cannot compute other tables of this release: %(reason)s. Use “margrave explore”.", reason=reason
         )
-        yield "table.html", pages.table_page(release, entry, View(), said, Written("../../")).encode()
+        view = View(numbers=usual(release))
+        yield "table.html", table_page(release, entry, view, said, Written("../../")).encode()
         return
     scripts = ("../../numbers.js", "../../drawing.js", "data.js", "../../builder.js")
     to = Written("../../", scripts, computes=kinds(release))
-    yield "table.html", pages.table_page(release, entry, View(), "", to).encode()
+    yield "table.html", table_page(release, entry, View(), "", to).encode()
     text = json.dumps(shipped(release), ensure_ascii=True, separators=(",", ":"))
     yield "data.js", f"margrave.release = {text};\n".encode()

@@ -6,7 +6,7 @@ import pytest
 
 from margrave.publish.explorer.library import library_of
 from margrave.publish.explorer.routes import answer
-from margrave.publish.explorer.simulations import Simulations
+from margrave.publish.explorer.waiting import Waiting
 
 SHARES = "rows=smoke&columns=age&share=rows"
 
@@ -23,13 +23,16 @@ class Slow:
         self.go.wait(30)
 
 
-def test_simulations_are_begun_once_and_say_how_far_they_are():
-    slow, found = Slow(), Simulations()
-    making = found.unfinished("key", slow, 0.1)
-    assert making is found.unfinished("key", slow, 0.1)
+def test_work_is_begun_once_and_says_how_far_it_is():
+    slow, found = Slow(), Waiting()
+    making = found.unfinished("name", slow.simulate, 0.1)
+    assert making is found.unfinished("name", slow.simulate, 0.1)
     assert (making.done, making.of, slow.begun) == (3, 10, 1)
     slow.go.set()
-    assert found.unfinished("key", slow, 30) is None
+    assert found.unfinished("name", slow.simulate, 30) is None
+    found.forget("name")
+    assert found.unfinished("name", slow.simulate, 30) is None
+    assert slow.begun == 2
 
 
 @pytest.mark.slow
@@ -44,5 +47,5 @@ def test_a_page_tells_how_far_it_is_and_then_shows_the_numbers(releases, tmp_pat
         slow.go.set()
     assert waiting.status == 202
     assert 'http-equiv="refresh"' in waiting.body.decode()
-    assert "3 of 10 simulations" in waiting.body.decode()
+    assert "3 of 10" in waiting.body.decode()
     assert answer(library, f"/r/{key}/table", SHARES).status == 200

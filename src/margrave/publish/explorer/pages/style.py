@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from margrave.publish.report.html import style_source
+from margrave.publish.report.html import framed_sheet, style_source
 
 
 @cache
@@ -25,3 +25,10 @@ def policy(scripts: str, forms: str) -> str:
         f"default-src 'none'; script-src {scripts}; style-src {style_source(sheet())}; form-action {forms}; "
         "base-uri 'none'"
     )
+
+
+@cache
+def report_policy() -> str:
+    """The policy of a report, which has a style sheet of its own."""
+    style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
+    return f"default-src 'none'; style-src {style_source(framed_sheet(style))}; base-uri 'none'; form-action 'none'"
