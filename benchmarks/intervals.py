@@ -7,10 +7,13 @@ Releases are made from seeds: of bundled tables, which are not confidential, and
 run. ``simulated``: 400 records in 3 × 4 × 5 cells, all two-way tables wanted. ``sparse``: 1500 records in 8 × 8 × 8
 cells, most of them empty, the full table wanted.
 
-Every cell of every wanted table counts once. A cell is *away from zero* if its true count is at least the 95 %
-half-width of the unbiased table, which does not depend on the noise drawn; otherwise it is *near zero*, empty or few.
-Printed are the share of cells whose interval (``low`` to ``high`` of `Release.table`) holds the truth and the mean
-width of the intervals, and for comparison both for the unbiased tables (`Release.noisy`), whose intervals are exact:
+Every cell of every wanted table counts once, under *totals* every total of a row or column that is no wanted table
+itself, and under *shares* every share that a cell of a two-way table has of its row and of its column (of all records
+in a one-way table), as the report shows them; shares of nobody are left out.
+
+A cell is *away from zero* if its true count is at least the 95 % half-width of the unbiased table, which does not
+depend on the noise drawn; otherwise it is *near zero*, empty or few. Printed are the share of cells whose interval
+(``low`` to ``high`` of `Release.table`) holds the truth and the mean width of the intervals, and for comparison both for the unbiased tables (`Release.noisy`), whose intervals are exact:
 where those are off, the draw was lucky or unlucky, or the noise is so small that whole numbers show. Standard errors
 are over runs, since the cells of one share their noise.
 """
@@ -28,12 +31,16 @@ import numpy as np
 import pandas as pd
 
 import margrave as mg
+from margrave.algebra.arrays import Array
 from margrave.budget.units import PureDP
+from margrave.crossing import ExactTables
 from margrave.planning.plan import Plan
+from margrave.publish.bundle.parts.shares import shared, shares_of, totals
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.spec import Spec
 from margrave.spec.workload import Wanted
 
+DIGITS = 1e-9
 # Sizes of the attributes, wanted tables, records, and the Dirichlet parameter of the cells: the smaller, the sparser.
 DRAWN = {
     "simulated": ({"a": 3, "b": 4, "c": 5}, ("ab", "ac", "bc"), 400, 0.3),
@@ -76,7 +83,33 @@ def look(plan: Plan, data: pd.DataFrame | None, seed: str) -> pd.DataFrame:
             found[f"{label} width"] = table["high"] - table["low"]
         parts.append(pd.DataFrame(found))
     cells = pd.concat(parts, ignore_index=True)
-    return cells.assign(away=cells["truth"] >= cells["unbiased width"] / 2)
+    cells = cells.assign(kind="cells", away=cells["truth"] >= cells["unbiased width"] / 2)
+    return pd.concat([cells, *derived(out, exact)], ignore_index=True)
+
+
+def derived(out: mg.Release, exact: ExactTables) -> Iterator[pd.DataFrame]:
+    """The same for totals and shares, whose unbiased values the report does not show."""
+    plan, domain = out.plan, out.domain
+    for margin in totals(plan):
+        wider = next(wanted for wanted in plan.spec.margins if len(wanted) == 2 and margin[0] in wanted)
+        table, truth = out.table(*margin), exact.counts[wider].sum(axis=1 - wider.index(margin[0]))
+        yield held("totals", truth, table["low"].to_numpy(), table["high"].to_numpy())
+    for _, margin, whole in shared(plan):
+        width, counts = out.share_widths(margin, whole), exact.counts[margin]
+        truth = shares_of(domain, margin, whole, counts)
+        share = shares_of(domain, margin, whole, out.published(margin))
+        others = tuple(axis for axis, name in enumerate(margin) if name not in whole)
+        somebody = np.broadcast_to(counts.sum(axis=others, keepdims=True) > 0, counts.shape).ravel()
+        if width is not None:
+            yield held("shares", truth, share - width, share + width)[somebody]
+
+
+def held(kind: str, truth: Array, low: Array, high: Array) -> pd.DataFrame:
+    """Whether intervals hold the truth, up to the digits that are published."""
+    inside = (low - DIGITS <= truth) & (truth <= high + DIGITS)
+    return pd.DataFrame(
+        {"kind": kind, "truth": truth, "published": inside.astype(float), "published width": high - low}
+    )
 
 
 def over_runs(runs: list[pd.DataFrame], column: str) -> tuple[float, float]:
@@ -89,20 +122,23 @@ def over_runs(runs: list[pd.DataFrame], column: str) -> tuple[float, float]:
 
 def lines(name: str, runs: list[pd.DataFrame]) -> Iterator[str]:
     """One line for each kind of cell that there is."""
+    cells = [run[run["kind"] == "cells"].astype({"away": bool}) for run in runs]
     kinds = {
-        "away from zero": [run[run["away"]] for run in runs],
-        "near zero, few": [run[~run["away"] & (run["truth"] > 0)] for run in runs],
-        "near zero, empty": [run[run["truth"] == 0] for run in runs],
-        "all": runs,
+        "away from zero": [run[run["away"]] for run in cells],
+        "near zero, few": [run[~run["away"] & (run["truth"] > 0)] for run in cells],
+        "near zero, empty": [run[run["truth"] == 0] for run in cells],
+        "all": cells,
+        **{kind: [run[run["kind"] == kind] for run in runs] for kind in ("totals", "shares")},
     }
     for kind, chosen in kinds.items():
-        cells = sum(map(len, chosen)) / len(runs)
-        if cells == 0:
+        numbers = sum(map(len, chosen)) / len(runs)
+        if numbers == 0:
             continue
         columns = ("published", "published width", "unbiased", "unbiased width")
-        shown = [over_runs(chosen, column) for column in columns]
-        published, width, unbiased, wide = (f"{mean:.3f} ± {error:.3f}" for mean, error in shown)
-        yield f"{name:9} {kind:16} {cells:6.1f} cells | {published}, width {width} | unbiased {unbiased}, width {wide}"
+        shown = [over_runs(chosen, column) for column in columns[: 2 if kind in ("totals", "shares") else 4]]
+        published, width, *unbiased = (f"{mean:.3f} ± {error:.3f}" for mean, error in shown)
+        beside = f" | unbiased {', width '.join(unbiased)}" if unbiased else ""
+        yield f"{name:9} {kind:16} {numbers:6.1f} | {published}, width {width}{beside}"
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from margrave.planning.describe import FORECAST_HEADERS
+from margrave.planning.glossary import GLOSSARY
 from tests.cli.typed import CZECH, inside
 
 
@@ -29,3 +31,13 @@ def test_plan_for_a_target_and_a_sweep():
     assert [row["budget"] for row in rows] == ["0.5", "1"]
     found = inside("plan", CZECH, "--target", "5@95%")
     assert "Write this budget" in found.stderr
+
+
+def test_plan_says_what_its_words_mean_or_how_to_be_told():
+    short, long = inside("plan", CZECH), inside("plan", CZECH, "--words")
+    assert "--words" in short.stderr and "What the words mean" not in short.stdout
+    assert "--words" not in long.stderr and long.stdout.startswith(short.stdout)
+    told = long.stdout.partition("What the words mean\n")[2].splitlines()
+    assert len(told) == len(GLOSSARY)
+    for header in FORECAST_HEADERS[2:]:
+        assert any(line.lower().startswith(header.replace("std.", "standard")) for line in told), header

@@ -34,6 +34,7 @@ def plan(
         ),
     ] = None,
     as_json: AsJson = False,
+    words: Annotated[bool, typer.Option("--words", help="Say at the end what the words of plans mean.")] = False,
 ) -> None:
     """Show cost, noise and forecast error of a release. Opens no data."""
     from margrave.errors import UsageError
@@ -58,6 +59,10 @@ def plan(
         show_plan(found)
         if target is not None:
             notice(way.reached(found))
+        if words:
+            _show_words()
+        else:
+            notice("What the words mean: the same with --words.")
 
 
 def _sweep(plans: Iterable[Plan], as_json: bool) -> None:
@@ -90,6 +95,15 @@ def show_plan(found: Asked, most: int = 40) -> None:
         say(sentence)
     for warning in found.warnings:
         notice(f"Warning: {warning}.")
+
+
+def _show_words() -> None:
+    """The glossary, as the report and the docs have it."""
+    from margrave.planning.glossary import GLOSSARY
+
+    heading("What the words mean")
+    for term in GLOSSARY:
+        say(f"{term.word}: {term.meaning}")
 
 
 def plan_json(found: Asked) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from margrave.algebra.words import name_of as name_of
 from margrave.algebra.words import number as number
 from margrave.messages.catalogue import later, say
-from margrave.planning.asked import Sheet
+from margrave.planning.asked import Asked, Sheet
 from margrave.planning.glossary import GLOSSARY
 from margrave.planning.promise.guarantee import approximate
 
@@ -158,6 +158,26 @@ def describe_html(plan: Plan, most: int = 12) -> str:
         f"{html_table(FORECAST_HEADERS, forecast_rows(plan, most))}"
         f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in words)}</ul>{words_html(_EXPLAINED)}</div>"
     )
+
+
+def asked_text(asked: Asked, most: int = 30) -> str:
+    """Whatever is asked, in whichever way, as plain text: its tables, then its guarantee and warnings."""
+    tables = [f"{sheet.title}\n\n{plain_table(sheet.headers, list(sheet.rows))}" for sheet in asked.sheets(most)]
+    return "\n\n".join([*tables, "\n".join(_sentences(asked))])
+
+
+def asked_html(asked: Asked, most: int = 12) -> str:
+    """The same for a notebook."""
+    tables = [
+        f"<p><strong>{escape(sheet.title)}</strong></p>{html_table(sheet.headers, list(sheet.rows))}"
+        for sheet in asked.sheets(most)
+    ]
+    said = "".join(f"<li>{escape(text)}</li>" for text in _sentences(asked))
+    return f"<div>{''.join(tables)}<ul>{said}</ul>{words_html(_EXPLAINED)}</div>"
+
+
+def _sentences(asked: Asked) -> list[str]:
+    return [*asked.words(), *(f"Warning: {warning}." for warning in asked.warnings)]
 
 
 def words_html(names: Sequence[str]) -> str:

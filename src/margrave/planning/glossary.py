@@ -22,6 +22,10 @@ class Word:
 
 
 GLOSSARY = (
+    Word(
+        later("all cells within"),
+        later("How far from the truth a table's cells are at most, all together, in 95 cases out of a hundred."),
+    ),
     Word(later("attribute"), later("What a record says one thing about: a question of a survey, a column of a table.")),
     Word(later("budget"), later("The privacy loss that a curator is willing to spend: ε, (ε, δ) or ρ."), True),
     Word(
@@ -58,7 +62,6 @@ GLOSSARY = (
         later("The range in which the true count lies, in as many cases out of a hundred as its level says."),
         True,
     ),
-    Word(later("L1"), later("All cells' distances from the truth, added up.")),
     Word(
         later("ledger"),
         later("The book that keeps what was spent on a data set, so that several releases stay within a cap."),
@@ -91,6 +94,7 @@ GLOSSARY = (
         later("The way in which a plan chooses what to measure. “search” looks for the best combination."),
     ),
     Word(later("structural zero"), later("A cell that cannot hold anybody by its meaning, such as pregnant men.")),
+    Word(later("sum of errors"), later("All cells' distances from the truth, added up. Also called L1.")),
     Word(
         later("unbiased"),
         later("Right on average: too large as often as too small. It may be negative or broken."),
@@ -98,5 +102,9 @@ GLOSSARY = (
     ),
     Word(later("unit"), later("Whom the guarantee protects: a person, a household, a visit."), True),
     Word(later("variance"), later("The square of the standard error."), True),
+    Word(
+        later("95 % within"),
+        later("How far from the truth one cell is at most, in 95 cases out of a hundred: half of an interval."),
+    ),
 )
-"""In the order of the alphabet, but for the Greek letters, which stand together."""
+"""In the order of the alphabet, but for the Greek letters, which stand together, and what begins with a number."""

@@ -114,3 +114,13 @@ def test_data_that_is_not_there(friends):
         mg.release("graph.toml", "nowhere.csv")
     with pytest.raises(UsageError, match="no data is named"):
         mg.release(mg.GraphSpec.load(SPEC.replace('source = "friends.csv"', "")))
+
+
+def test_a_graph_and_its_plan_look_like_something_in_a_notebook_and_in_a_terminal(friends):
+    out = mg.release("graph.toml", seed=1)
+    plan, seen = out.plan._repr_html_(), out._repr_html_()
+    assert "<table>" in plan and "<table>" in seen and "What the words mean" in plan and "What the words mean" in seen
+    assert "NOT PRIVATE" in seen and out.plan.words()[0].split(" ")[0] in seen
+    assert all(sheet.title in repr(out.plan) for sheet in out.plan.sheets())
+    assert out.plan.words()[0] in repr(out.plan)
+    assert "object at 0x" not in repr(out.plan) and "GraphSpec(" not in repr(out.plan)

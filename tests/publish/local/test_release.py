@@ -181,3 +181,11 @@ def test_the_pipeline_takes_reports_sums_and_nothing_seeded(plan, tmp_path):
         pipeline.release(plan, tmp_path / "reports.txt", seed=1)
     with pytest.raises(UsageError, match="no data is named"):
         pipeline.release(plan)
+
+
+def test_a_collection_and_its_plan_look_like_something_in_a_notebook_and_in_a_terminal(out):
+    plan, seen = out.plan._repr_html_(), out._repr_html_()
+    assert "<table>" in plan and "<table>" in seen and "What the words mean" in plan and "What the words mean" in seen
+    assert f"{out.reports} reports" in seen and "NOT PRIVATE" not in seen
+    assert all(sheet.title in repr(out.plan) for sheet in out.plan.sheets())
+    assert out.plan.words()[0] in repr(out.plan)

@@ -20,6 +20,7 @@ from margrave.ledger.values import Notion
 from margrave.messages.catalogue import say, spoken
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.asked import Sheet
+from margrave.planning.describe import asked_html, asked_text
 from margrave.planning.graphs.shape import blocks_of, pair_count
 from margrave.planning.graphs.spec import GraphSpec
 from margrave.planning.graphs.words import guarantee_words
@@ -141,6 +142,12 @@ class GraphPlan:
                 right=spoken().localised(f"{self.right_pairs:.3f}"),
             ),
         )
+
+    def __repr__(self) -> str:
+        return asked_text(self)
+
+    def _repr_html_(self) -> str:
+        return asked_html(self)
 
     def words(self) -> tuple[str, ...]:
         """The guarantee, in sentences for people."""

@@ -16,7 +16,7 @@ from margrave.errors import RefusedError
 from margrave.ledger.values import Notion
 from margrave.noise import DiscreteLaplace
 from margrave.planning.asked import Sheet
-from margrave.planning.describe import FORECAST_HEADERS, forecast_rows, number
+from margrave.planning.describe import FORECAST_HEADERS, asked_html, asked_text, forecast_rows, number
 from margrave.planning.forecast.accuracy import TableForecast
 from margrave.planning.join.noise import HelperNoise, JoinNoise, PairNoise
 from margrave.planning.join.owners import Owner
@@ -138,6 +138,12 @@ class JoinPlan:
                 "in which category"
             )
         return tuple(found)
+
+    def __repr__(self) -> str:
+        return asked_text(self)
+
+    def _repr_html_(self) -> str:
+        return asked_html(self)
 
     def words(self) -> tuple[str, ...]:
         """What is learnt by whom, in sentences for people."""

@@ -16,6 +16,7 @@ from margrave.budget.units import PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.ledger.values import Notion
 from margrave.planning.asked import Sheet
+from margrave.planning.describe import asked_html, asked_text
 from margrave.planning.local.forecast import LocalForecast, Precisions, Weighing, forecast, largest, useful_size
 from margrave.planning.local.mechanism import Mechanism
 from margrave.planning.local.odds import Odds
@@ -176,7 +177,10 @@ class LocalPlan:
         return plan_json(self)
 
     def __repr__(self) -> str:
-        return f"LocalPlan({len(self.questions)} questions, likelihood ratio at most {self.odds})"
+        return asked_text(self)
+
+    def _repr_html_(self) -> str:
+        return asked_html(self)
 
 
 def make_local_plan(spec: LocalSpec) -> LocalPlan:

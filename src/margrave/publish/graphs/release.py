@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.crossing import MeasuredGraph
 from margrave.files.content import Content
 from margrave.planning.graphs.plan import GraphPlan
+from margrave.planning.promise.guarantee import approximate
 from margrave.progress import Progress
 from margrave.publish.bundle.untrusted.reading import Files, archived
 from margrave.publish.framed.bundle import read_framed, save
@@ -53,3 +54,9 @@ class GraphRelease(GraphAnswers):
         ``sign``: a key, ``mg.SigningKey.load("curator.key")``, that tells readers who made it.
         """
         return save(FRAMING, self, path, stored=self.stored, sign=sign, progress=progress)
+
+    def _repr_html_(self) -> str:
+        from margrave.publish.notebook import framed_html
+
+        held = f"{len(self.plan.spec.nodes)} nodes, {approximate(self.plan.cost)}; blocks() shows edges by groups"
+        return framed_html("Graph", held, self)

@@ -46,3 +46,9 @@ class LocalRelease(LocalAnswers):
         ``sign``: a key, ``mg.SigningKey.load("collector.key")``, that tells readers who made it.
         """
         return save(FRAMING, self, path, sign=sign, progress=progress)
+
+    def _repr_html_(self) -> str:
+        from margrave.publish.notebook import framed_html
+
+        held = f"{self.reports} reports, likelihood ratio at most {self.plan.odds}; table(…) shows counts"
+        return framed_html("Local collection", held, self)
