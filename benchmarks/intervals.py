@@ -13,7 +13,8 @@ in a one-way table), as the report shows them; shares of nobody are left out.
 
 A cell is *away from zero* if its true count is at least the 95 % half-width of the unbiased table, which does not
 depend on the noise drawn; otherwise it is *near zero*, empty or few. Printed are the share of cells whose interval
-(``low`` to ``high`` of `Release.table`) holds the truth and the mean width of the intervals, and for comparison both for the unbiased tables (`Release.noisy`), whose intervals are exact:
+(``low`` to ``high`` of `Release.table`) holds the truth and the mean width of the intervals, and for comparison
+both for the unbiased tables (`Release.noisy`), whose intervals are exact:
 where those are off, the draw was lucky or unlucky, or the noise is so small that whole numbers show. Standard errors
 are over runs, since the cells of one share their noise.
 """
