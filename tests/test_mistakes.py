@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import openpyxl
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -101,14 +102,24 @@ MISTAKES = {
     "a spec saved as latin-1": lambda: written("title = 'Straße'\n", encoding="latin-1"),
     "`epsilon = 0,5`": lambda: declared(privacy="epsilon = 0,5"),
     "`epsilon = 0`": lambda: declared(privacy="epsilon = 0"),
+    "`epsilon = 5%`": lambda: declared(privacy="epsilon = 5%"),
+    "`ε = 1`": lambda: declared(privacy="ε = 1"),
+    "two kinds of budget": lambda: declared(privacy="epsilon = 1\nrho = 0.1"),
     "no budget": lambda: declared(privacy='neighbours = "replace"'),
     "`delta` without `epsilon`": lambda: declared(privacy="delta = 1e-6"),
     "a word without quotes": lambda: declared(privacy="epsilon = 1\nneighbours = replace"),
+    "a Windows path": lambda: declared(data=r'source = "C:\Users\me\people.csv"'),
+    "a name with a blank": lambda: declared(attributes='my age = { range = [0, 99] }\nvote = ["no", "yes"]'),
+    "a bracket is missing": lambda: declared(attributes='vote = ["no", "yes"\nage = { range = [0, 99] }'),
+    "a comma is missing": lambda: declared(attributes='age = { range = [0, 99] }\nvote = ["no" "yes"]'),
+    "a section twice": lambda: declared(privacy="epsilon = 1\n[privacy]\ndelta = 1e-6"),
+    "a folder as a spec": lambda: (Path("specs").mkdir(), ["plan", "specs"])[1],
     "typographic quotes": lambda: declared(privacy="epsilon = 1\nneighbours = “replace”"),
     '`"18-64"` as a bin': lambda: declared(
         attributes='age = { bins = ["0-17", "18-64", "65+"] }\nvote = ["no", "yes"]'
     ),
     "edges that do not increase": lambda: declared(attributes='age = { bins = [0, 65, 18] }\nvote = ["no"]'),
+    "a single edge": lambda: declared(attributes='age = { bins = [18] }\nvote = ["no"]'),
     "a bin without end": lambda: declared(attributes='age = { bins = [0, 18, inf] }\nvote = ["no"]'),
     "a range the wrong way round": lambda: declared(attributes='age = { range = [99, 0] }\nvote = ["no"]'),
     "a range as text": lambda: declared(attributes='age = { range = "0-99" }\nvote = ["no"]'),
@@ -119,8 +130,12 @@ MISTAKES = {
     "an attribute called `count`": lambda: declared(attributes="count = { range = [0, 9] }", release="all = 1"),
     "a table of an attribute that is not declared": lambda: declared(release='tables = [["age", "votes"]]'),
     "a table without its inner brackets": lambda: declared(release='tables = ["age", "vote"]'),
+    "an attribute twice in a table": lambda: declared(release='tables = [["age", "age"]]'),
+    "the same table in another order": lambda: declared(release='tables = [["age", "vote"], ["vote", "age"]]'),
+    "tables as one text": lambda: declared(release='tables = "age, vote"'),
     "`all` beyond the attributes": lambda: declared(release="all = 5"),
     "no table": lambda: declared(release="tables = []"),
+    "`max_records = 0`": lambda: declared(data='unit = { column = "person", max_records = 0 }'),
     "a unit without `max_records`": lambda: declared(data='unit = { column = "person" }'),
     "`unit` and `count`": lambda: declared(data='count = "n"\nunit = { column = "person", max_records = 2 }'),
     "an encoding that does not exist": lambda: declared(data='encoding = "windwos-1252"'),
@@ -134,6 +149,15 @@ MISTAKES = {
     "an empty file": lambda: held(""),
     "UTF-16, and the spec does not say so": lambda: held(PEOPLE, "utf-16"),
     "a header in latin-1": lambda: held(PEOPLE.replace("vote", "straße"), "latin-1"),
+    "a workbook called .csv": lambda: (
+        openpyxl.Workbook().save("people.xlsx"),
+        spec(),
+        Path("people.xlsx").rename("people.csv"),
+        ["count", "spec.toml", "--not-private"],
+    )[3],
+    "no header": lambda: held(PEOPLE.partition("\n")[2]),
+    "a column twice": lambda: held("age,vote,vote\n" + "34,no,no\n" * 40),
+    "a header in capitals": lambda: held(PEOPLE.replace("age,vote", "AGE,VOTE")),
     "a column that is not there": lambda: held(PEOPLE.replace("vote", "votes")),
     "ages with a decimal comma": lambda: held("age;vote\n" + "34,5;no\n" * 40),
     "dates with the day first": lambda: held(
@@ -158,6 +182,14 @@ MISTAKES = {
     )[2],
     "`--sign` without `--out`": lambda: released("--print", "--sign", "my.key"),
     "`--account` without a ledger": lambda: released("--out", "out", "--account", "ann"),
+    "a ledger that is not there": lambda: released("--out", "out", "--ledger", "ledger.db", "--account", "ann"),
+    "`init` over a spec": lambda: (released(), ["init", "people.csv", "--out", "spec.toml"])[1],
+    "`init` of a file that is misspelt": lambda: (released(), ["init", "poeple.csv"])[1],
+    "`--target 5`": lambda: (spec(), ["plan", "spec.toml", "--target", "5"])[1],
+    "`--sweep 0.1;1`": lambda: (spec(), ["plan", "spec.toml", "--sweep", "0.1;1"])[1],
+    "`show` of data": lambda: (people(), ["show", "people.csv"])[1],
+    "`show` of a folder that is no release": lambda: (Path("out").mkdir(), ["show", "out"])[1],
+    "`report --out report.pdf`": lambda: (Path("out").mkdir(), ["report", "out", "--out", "report.pdf"])[1],
     "an account that does not exist": lambda: charged("--out", "out", account="bob"),
     "a release that costs more than is granted": dearer,
     "the same release a second time": twice,

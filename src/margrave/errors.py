@@ -95,5 +95,6 @@ _LONGEST = 60
 def suggest(word: str, choices: Iterable[str]) -> str:
     """``": did you mean 'age'?"`` when one of the choices is close to the word, otherwise the empty string."""
     likely = [choice for choice in choices if len(choice) <= _LONGEST] if len(word) <= _LONGEST else []
-    close = get_close_matches(word, likely, n=1, cutoff=0.6)
+    same = [choice for choice in likely if choice.casefold() == word.casefold()]
+    close = same[:1] or get_close_matches(word, likely, n=1, cutoff=0.6)
     return f": did you mean {close[0]!r}?" if close else ""

@@ -258,6 +258,7 @@ def drafted(
     data: Any, *, name: str = "data", written: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> Draft:
     """The same with how many records there are. ``written``: how a file is written, unless that is to be found out."""
+    _check_there(data)
     dialect, found = dialect_of(data, written or {})
     source = open_source(data, dialect=dialect)
     return draft_of(profile(source, name, progress, dialect, sniff=found))
@@ -299,9 +300,14 @@ def _data(spec: Spec | GraphSpec | JoinSpec | LocalSpec, data: Any) -> Any:
         if isinstance(spec, JoinSpec) or spec.data is None or spec.data.location is None:
             raise UsageError("no data is named: give it to the call (--data), or name it in the spec as data.source")
         data = spec.data.location
+    _check_there(data)
+    return data
+
+
+def _check_there(data: Any) -> None:
+    """Refuse a file that is not there or may not be read, before anything else."""
     if isinstance(data, str | Path) and str(data) != STANDARD_INPUT and not set("*?[:") & set(str(data)):
         check_readable(Path(data))
-    return data
 
 
 def _check_tables(planned: Plan) -> None:

@@ -146,3 +146,13 @@ def test_a_saved_release_made_in_python_is_the_same_for_the_commands(run, folder
     wanted = small.table("smoke", "age")
     assert wanted["age"].dtype.ordered and wanted["age"].dtype.categories.tolist() == list(small.domain["age"].values)
     pd.testing.assert_frame_equal(pd.DataFrame(shown), wanted.astype({"smoke": str, "age": str}))
+
+
+def test_attributes_of_a_table_are_words_or_joined_by_commas(run, folder):
+    code, joined, _ = run("show", folder, "smoke,age", "--csv")
+    assert code == 0 and run("show", folder, "smoke", "age", "--csv")[1] == joined
+
+
+def test_a_report_is_a_page_and_no_pdf(run, folder, tmp_path):
+    code, _, said = run("report", folder, "--out", tmp_path / "r.pdf")
+    assert code != 0 and "r.html" in said and not (tmp_path / "r.pdf").exists()

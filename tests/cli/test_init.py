@@ -141,6 +141,48 @@ def test_an_id_that_repeats_becomes_the_unit_and_its_bound_is_to_decide(tmp_path
     assert mg.Spec.parse(inside("init", str(tmp_path / "q.csv")).stdout).records_per_unit == 1
 
 
+def test_ids_in_other_languages_and_columns_called_after_people_become_the_unit(tmp_path):
+    for name in ("Identificación", "Kunde", "Kunden-Nr", "paciente"):
+        frame = pd.DataFrame({name: [n // 3 for n in range(600)], "vote": ["a", "b"] * 300})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        text = inside("init", str(tmp_path / f"{name}.csv")).stdout
+        assert mg.Spec.parse(text).records_per_unit == 3, name
+        assert f"{name}: left out" in text.replace('"', ""), name
+    people = pd.DataFrame({"household": [1 + n % 5 for n in range(600)]})  # how many live in it
+    people.to_csv(tmp_path / "h.csv", index=False)
+    assert "household = { range = [1, 5] }" in inside("init", str(tmp_path / "h.csv")).stdout
+
+
+def test_running_numbers_are_ids_and_numbers_of_something_are_not(tmp_path):
+    frame = pd.DataFrame(
+        {"Passenger No": range(600), "house number": [n % 90 for n in range(600)], "sex": [0, 1] * 300}
+    )
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    text = inside("init", str(tmp_path / "n.csv")).stdout
+    assert '"Passenger No": left out: it looks like an identifier' in text
+    assert '"house number" = { bins' in text and mg.Spec.parse(text).records_per_unit == 1
+
+
+def test_days_of_one_month_get_a_bin_each_and_what_is_the_same_of_everybody_is_in_no_pair(tmp_path):
+    days = [f"1912-04-{8 + n % 3:02d}" for n in range(200)]
+    frame = pd.DataFrame({"boarded": days, "country": ["GB"] * 200, "sex": [0, 1] * 100, "age": range(200)})
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    text = inside("init", str(tmp_path / "d.csv")).stdout
+    assert "boarded = { bins = [1912-04-08, 1912-04-09, 1912-04-10, 1912-04-11] }" in text
+    pairs = next(line for line in text.splitlines() if line.startswith("tables = "))
+    assert '"boarded"' in pairs and '"country"' not in pairs
+
+
+def test_texts_that_repeat_are_offered_as_the_unit_and_not_taken_for_it(tmp_path):
+    frame = pd.DataFrame({"street": [f"street {n // 4}" for n in range(600)], "vote": ["a", "b"] * 300})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    text = inside("init", str(tmp_path / "s.csv")).stdout
+    offered = 'unit = { column = "street", max_records = 4 }'
+    assert f"# {offered}" in text and "DECIDE whether they tell people apart" in text
+    assert mg.Spec.parse(text).records_per_unit == 1
+    assert mg.Spec.parse(text.replace(f"# {offered}", offered)).records_per_unit == 4
+
+
 def test_few_records_get_few_tables_and_many_get_all_pairs(tmp_path):
     many = pd.DataFrame({name: [n * step % 5 for n in range(20000)] for name, step in (("a", 1), ("b", 3), ("c", 7))})
     many.to_csv(tmp_path / "many.csv", index=False)

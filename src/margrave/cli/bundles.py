@@ -31,7 +31,8 @@ _NOT_PRIVATE = "NOT PRIVATE: the noise of this release comes from a seed, and wh
 def show(
     out: BundlePath,
     table: Annotated[
-        str | None, typer.Argument(help="Attributes such as smoke,pressure; by default a list.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Attributes: smoke pressure, or smoke,pressure; by default a list.", show_default=False),
     ] = None,
     level: Annotated[float, typer.Option(help="The probability with which an interval holds the truth.")] = LEVEL,
     unbiased: Annotated[bool, typer.Option("--unbiased", help="Unbiased estimates, for statisticians.")] = False,
@@ -51,14 +52,14 @@ def show(
     if not release.private:
         notice(_NOT_PRIVATE)
     way = bundle_way(release.plan.way)
-    if table is None:
+    if not table:
         if as_csv:
             raise UsageError("name a table to have it as CSV, such as smoke,pressure")
         _show_contents(way.contents(release), release.private, out, as_json)
         return
     # A table that was not asked for, or another level, has its error bars simulated now.
     with progress("Finding error bars"):
-        shown = way.table(release, Asking(tuple(parts(table)), level, unbiased))
+        shown = way.table(release, Asking(parts(",".join(table)), level, unbiased))
     if as_json:
         rows = shown.frame.to_dict(orient="records")
         print_json({"private": release.private, "table": list(shown.names), "level": level, "rows": rows})
@@ -151,6 +152,9 @@ def report(
     from margrave.messages.catalogue import messages_of, speaking
     from margrave.publish.ways.registry import report_of
 
+    if to is not None and to.suffix.lower() not in (".html", ".htm"):
+        page = to.with_suffix(".html")
+        raise UsageError(f"a report is a web page: write --out {page}; a browser prints it, to PDF too")
     if to is None and language != "en":
         raise UsageError("--language is of a report that is made anew: name a new file with --out")
     with speaking(messages_of(language)):

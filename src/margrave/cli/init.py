@@ -38,7 +38,7 @@ def init(
     if data is None and codebook is None:
         raise UsageError("name the data to draft a spec for, or a codebook with --codebook")
     if to is not None:
-        check_target(to)
+        check_target(to, "a spec")
     name = _from(to, _without_password(data or "data.csv"))
     given = {"decimal": decimal, "delimiter": delimiter, "encoding": encoding}
     written = {key: value for key, value in given.items() if value is not None}

@@ -55,10 +55,10 @@ def check_bundle_target(path: Path) -> None:
     check_target(path)
 
 
-def check_target(path: Path) -> None:
-    """Refuse a place where nothing could be written, before anything is spent on it."""
+def check_target(path: Path, what: str = "a release") -> None:
+    """Refuse a place where nothing could be written, before anything is spent on it; ``what`` would stand there."""
     if os.path.lexists(path):
-        raise UsageError(f"{path} exists already: a release is never written over another, name a new place")
+        raise UsageError(f"{path} exists already: {what} is never written over another, name a new place")
     if not os.path.isdir(path.parent):  # noqa: PTH112 - says no where a folder above may not be entered
         raise UsageError(f"{path.parent} is not a folder: make it first")
     if not os.access(path.parent, os.W_OK | os.X_OK):

@@ -23,7 +23,7 @@ from margrave.measure.sources.files.commas import exchanged
 from margrave.measure.sources.registry import ColumnLabels, Labelled, Source, check_columns
 from margrave.progress import Progress
 from margrave.spec.dialect import USUAL, Dialect
-from margrave.spec.texts import names_ids
+from margrave.spec.texts import names_ids, names_numbers
 
 MOST_VALUES = 64
 """A column with more distinct values than this is not offered as categories."""
@@ -59,10 +59,17 @@ def profile(
 
 
 def _with_repeats(columns: Iterator[ColumnProfile], source: Source) -> Iterator[ColumnProfile]:
-    """Of columns that may tell people apart, how often one of their values occurs."""
+    """Of columns that may tell people apart, how often one of their values occurs. Running numbers are ids too."""
     for column in columns:
-        ids = column.kind == "identifier" or (column.kind in ("integers", "numbers") and names_ids(column.name))
-        yield replace(column, repeats=count_repeats(source, column.name)) if ids else column
+        numbers, many = column.kind in ("integers", "numbers"), column.distinct is None
+        if column.kind == "identifier" or (numbers and names_ids(column.name, many=many)):
+            yield replace(column, repeats=count_repeats(source, column.name))
+        elif numbers and many and names_numbers(column.name):
+            found = count_repeats(source, column.name)
+            running = found is not None and found.most == 1
+            yield replace(column, kind="identifier", repeats=found) if running else column
+        else:
+            yield column
 
 
 def _labelled(column: ColumnProfile, labels: Mapping[str, ColumnLabels]) -> ColumnProfile:

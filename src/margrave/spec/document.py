@@ -24,6 +24,13 @@ _DOTTED = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY}[ \t]*+\.[ \t]*+){{{MOST_DOTS
 
 _MISTAKES = (
     (re.compile(r"[^=#]*=\s*[+-]?\d+,\d+\s*(#.*)?$"), "; write numbers with a point, as in 0.5"),
+    (re.compile(r"[^=#]*=\s*[+-]?[\d.]+\s*[%‰]"), "; write numbers without a sign after them, as in 0.05"),
+    (re.compile(r"\s*[εϵδρ]\s*="), "; budgets are called epsilon, delta and rho"),
+    (
+        re.compile(r"\s*[^\s\"'=#\[{:]+( +[^\s\"'=#:]+)+ *=|\s*(?=[^=]*[^\x00-\x7f])[^\s\"'=#\[{:]+ *="),
+        '; a name with blanks, or with letters beyond a to z, stands in quotes: "my age" = …',
+    ),
+    (re.compile(r'[^=#]*=\s*"[^"]*\\'), "; write / in paths in place of \\, or single quotes around them"),
     (
         re.compile(r"\s*-?\s*[\w\"' .-]+:(\s|$)"),
         "; this looks like YAML: a spec is TOML, with [sections] and key = value",
@@ -33,6 +40,14 @@ _MISTAKES = (
     (re.compile(r"[^=#]*=\s*[^\x00-\x7f]"), '; text stands in straight quotes, as in "replace"'),
 )
 """What people write instead of TOML, by the line on which reading stopped."""
+_REASONS = {
+    "Unclosed array": "; a comma between values, or the bracket ] at the end, is missing here or on the line before",
+    "Cannot declare": "; a section stands twice: put both together",
+    "Cannot overwrite": "; the same name stands twice",
+}
+"""What else may help, by the reason for which reading stopped."""
+_NAMES = re.compile(r"\('[^']*'(, '[^']*')*,?\)")
+"""The name of a section as the reader of TOML writes it: ('privacy',)."""
 
 
 def spec_text(path: Path) -> str:
@@ -136,8 +151,10 @@ def _syntax_problem(message: str, text: str) -> Problem:
     lines = text.splitlines()
     number = int(match[1])
     written = lines[number - 1] if number <= len(lines) else ""
-    hint = next((hint for form, hint in _MISTAKES if form.match(written)), "")
-    return Problem("syntax", f"{message[: match.start()]} (column {match[2]}){hint}", number)
+    reasons = (hint for reason, hint in _REASONS.items() if message.startswith(reason))
+    hint = next((hint for form, hint in _MISTAKES if form.match(written)), next(reasons, ""))
+    said = _NAMES.sub(lambda names: "[" + ".".join(names[0].strip("(,)").replace("'", "").split(", ")) + "]", message)
+    return Problem("syntax", f"{said[: said.rindex(match[0])]} (column {match[2]}){hint}", number)
 
 
 def with_lines(problems: Iterable[Problem], text: str) -> list[Problem]:

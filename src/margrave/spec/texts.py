@@ -19,15 +19,30 @@ _IDENTIFIER = re.compile(
     r"(^|[^a-z])(id|ids|uuid|guid|folio|caseno|idno|ssn|dni|rut|cpf|cpr|nif)$"
     r"|(person|patient|case|resp|respondent|user|customer|client|household|hh|pat|subj|subject|member)"
     r"_?(id|nr|no|num|number|key)$"
-    r"|(kennung|kennnummer|kennzahl|lfd_?nr|laufnummer|matricule|identifiant|identificador|identificativo)$",
+    r"|(kunden|personen|patienten|haushalts?|fall|mitglieds)[ _-]?(id|nr|nummer)$"
+    r"|(kennung|kennnummer|kennzahl|lfd_?nr|laufnummer|matricule)$|(^|[^a-z])identif[^ _]*$",
     re.IGNORECASE,
 )
-"""Names of columns that tell records or people apart: ``id``, ``person_id``, ``patientnr``."""
+"""Names of columns that tell records or people apart: ``id``, ``person_id``, ``patientnr``, ``Identificación``."""
+_OWNERS = re.compile(
+    r"person|patient|respondent|participant|user|customer|client|household|subject|member|student|pupil|employee|"
+    r"kunde|patientin|haushalt|teilnehmer|mitglied|persona|paciente|cliente|hogar|personne|ménage|adhérent",
+    re.IGNORECASE,
+)
+"""Those whom the ids of a column stand for, where it is called after them."""
 
 
-def names_ids(name: str) -> bool:
-    """Whether a column holds ids, by its name."""
-    return _IDENTIFIER.search(name) is not None
+_NUMBERED = re.compile(r"(^|[^a-z])(no|nr|num|number|nummer|n[º°]|№|#|index|row|line|serial|seq)\.?$", re.IGNORECASE)
+
+
+def names_numbers(name: str) -> bool:
+    """Whether a column numbers records, by its name, if no number occurs twice in it."""
+    return _NUMBERED.search(name.strip()) is not None
+
+
+def names_ids(name: str, *, many: bool = False) -> bool:
+    """Whether a column holds ids, by its name; ``many``: it has too many values for what else it could say of them."""
+    return _IDENTIFIER.search(name) is not None or (many and _OWNERS.fullmatch(name.strip()) is not None)
 
 
 def text_problem(text: str) -> str | None:

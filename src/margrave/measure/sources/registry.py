@@ -137,6 +137,9 @@ def check_columns(source: Source, wanted: Sequence[str]) -> None:
     times = Counter(source.columns)
     for name in wanted:
         if not times[name]:
-            raise DataError(f"the data has no column {name!r}{suggest(name, times)}")
+            close = suggest(name, times)
+            none = not close and len(wanted) > 1 and not any(times[other] for other in wanted)
+            more = ", nor any other that is asked for: does its first line name the columns?" if none else close
+            raise DataError(f"the data has no column {name!r}{more}")
         if times[name] > 1:
             raise DataError(f"the data has {times[name]} columns called {name!r}: rename all but one")

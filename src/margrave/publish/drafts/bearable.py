@@ -30,8 +30,9 @@ def proposed(sizes: Sequence[tuple[str, int]], records: int | None, of_unit: int
     """
     known = _ASSUMED if records is None else records
     singles = [(name,) for name, _ in sizes]
-    pairs = [(one, two) for one, two in combinations([name for name, _ in sizes], 2)]
     size = dict(sizes)
+    telling = [name for name, values in sizes if values > 1]  # what is the same of everybody adds nothing to a table
+    pairs = list(combinations(telling, 2))
 
     def cells(table: tuple[str, ...]) -> int:
         product = 1

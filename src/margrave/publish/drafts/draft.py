@@ -58,7 +58,7 @@ def draft_of(profile: Profile, *, codebook: bool = False) -> Draft:
         f"source = {quote(profile.source)}",
         *(f"{name} = {quote(value)}" for name, value in profile.dialect.as_dict().items()),
         "# confidential = false   # only where everyone may see the data as it is",
-        _unit_line(unit),
+        _unit_line(profile),
         "",
         "[attributes]",
         *(_attribute_line(column, rules[column.name], codebook) for column in profile.columns),
@@ -73,17 +73,31 @@ def draft_of(profile: Profile, *, codebook: bool = False) -> Draft:
     return Draft("\n".join(lines), profile.records)
 
 
-def _unit(profile: Profile) -> ColumnProfile | None:
-    """The column that tells people apart and repeats: the one that is called an id first."""
+def _repeated(profile: Profile) -> list[ColumnProfile]:
+    """The columns that may tell people apart and whose values repeat, those that are called ids first."""
     found = [column for column in profile.columns if column.repeats is not None and column.repeats.most > 1]
-    named = [column for column in found if names_ids(column.name)]
-    return next(iter(named), None)
+    return sorted((column for column in found if not text_problem(column.name)), key=lambda one: not _called_id(one))
 
 
-def _unit_line(unit: ColumnProfile | None) -> str:
-    if unit is None or unit.repeats is None or text_problem(unit.name):
+def _called_id(column: ColumnProfile) -> bool:
+    return names_ids(column.name, many=column.distinct is None)
+
+
+def _unit(profile: Profile) -> ColumnProfile | None:
+    """The column of ids that repeat, by its name."""
+    return next((column for column in _repeated(profile) if _called_id(column)), None)
+
+
+def _unit_line(profile: Profile) -> str:
+    unit = next(iter(_repeated(profile)), None)
+    if unit is None or unit.repeats is None:
         return '# unit = { column = "person_id", max_records = 3 }   # where one person may own several records'
     written = dump({"column": unit.name, "max_records": unit.repeats.usual})
+    if not _called_id(unit):
+        return (
+            f"# unit = {written}   {_MARK}: these values repeat. DECIDE whether they tell people apart:\n"
+            "#   if so, take the first # away. Without a unit each record is protected, not each person."
+        )
     return (
         f"unit = {written}   {_MARK}: ids repeat, so one person owns several records.\n"
         "#   DECIDE max_records: it keeps so many records of each, and more noise hides more of them."
@@ -101,7 +115,7 @@ def _declared(column: ColumnProfile) -> dict[str, object] | str:
     """The entry of the codebook, or why there is none."""
     if wrong := name_problem(column.name) or text_problem(column.name):
         return wrong
-    if column.kind in ("integers", "numbers") and names_ids(column.name) and not column.labels:
+    if column.kind in ("integers", "numbers") and _called_id(column) and not column.labels:
         return _UNUSED["identifier"]
     if column.kind in _UNUSED:
         return _UNUSED[column.kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import ROUND_FLOOR, Decimal, DecimalException, localcontext
 
 from margrave.crossing import ColumnProfile
@@ -12,6 +12,7 @@ from margrave.spec.texts import text_problem
 
 _WIDEST_RANGE = 30
 _MOST_BINS = 10
+_DAYS_OF_A_MONTH = 31
 _FEW_CODES = 12
 """Whole numbers far apart are codes if there are at most so many of them."""
 
@@ -79,7 +80,9 @@ def _round_step(width: Decimal) -> Decimal:
 
 
 def date_edges(low: date, high: date) -> list[Edge]:
-    """Bins of whole years, or of whole months within two years, that hold every day from ``low`` to ``high``."""
+    """Bins that hold every day from ``low`` to ``high``: years, months within two years, or days within a month."""
+    if (high - low).days < _DAYS_OF_A_MONTH and high < date.max:
+        return [low + timedelta(days=day) for day in range((high - low).days + 2)]
     if high.year - low.year < 2:
         months = range(low.year * 12 + low.month - 1, high.year * 12 + high.month + 1)
         return [_first_day(month // 12, month % 12 + 1) for month in months]

@@ -20,6 +20,15 @@ from margrave.measure.sources.registry import FileKind, register
 from margrave.spec.dialect import USUAL, Dialect
 
 _HEAD = 1 << 20
+_NO_TEXT = {
+    b"PK\x03\x04": "an Excel or OpenDocument workbook, or another ZIP archive,",
+    b"PAR1": "a Parquet file",
+    b"$FL2@(#)": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+}
+"""How files begin that are not delimited text, whatever their names say."""
 _BLOCK = 1 << 22
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -101,6 +110,9 @@ def open_delimited(path: Path, dialect: Dialect = USUAL) -> Delimited:
     head = guarded(lambda: head_of(path, dialect.encoding), _trouble(complete, dialect))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f'{path} is UTF-16 text: write encoding = "utf-16" under [data], or convert it to UTF-8')
+    for begins, kind in _NO_TEXT.items():
+        if head.startswith(begins):
+            raise DataError(f"{path} is no text, but {kind} by its content: give it the ending of what it is")
     text = guarded(lambda: head.decode("utf-8-sig", errors="surrogateescape"), f"{path} has no readable header")
     delimiter = dialect.delimiter or default_delimiter(path, text)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
