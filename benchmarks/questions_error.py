@@ -105,6 +105,10 @@ def few(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
     return chance.normal(0.5, 0.15, chance.integers(50, 500)) * size
 
 
+def thousand(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
+    return smooth(chance, size, place)[:1_000]
+
+
 def skewed(chance: np.random.Generator, size: int, place: int) -> np.ndarray:
     return np.exp(chance.normal(np.log(0.02), 1, many(chance))) * size
 
@@ -212,12 +216,12 @@ ROWS: dict[str, Callable[..., Errors]] = {
     "cumulative": cumulatives,
     "19 quantiles over 101 values": quantiles(101, smooth),
     "19 quantiles over 2,001 values": quantiles(2_001, smooth),
-    "19 quantiles over 20,001 values": quantiles(20_001, smooth),
-    "19 quantiles over 2,001 values, of 50 to 500 rows": quantiles(2_001, few),
-    "19 quantiles over 2,001 values, skewed": quantiles(2_001, skewed),
-    "19 quantiles over 2,001 values, all rows at 21 of them": quantiles(2_001, ties),
-    "19 quantiles over 2,001 values, the one at a gap": quantiles(2_001, gap),
-    "19 quantiles over 2,001 values, of rows chosen by what was seen": quantiles(2_001, smooth, again=True),
+    "19 quantiles over 2,001 values, of 1,000 rows": quantiles(2_001, thousand),
+    "19 quantiles over 1,001 values, the one at a gap": quantiles(1_001, gap),
+    "19 quantiles over 1,001 values, of 50 to 500 rows": quantiles(1_001, few),
+    "19 quantiles over 1,001 values, all rows at 21 of them": quantiles(1_001, ties),
+    "19 quantiles over 1,001 values, skewed": quantiles(1_001, skewed),
+    "19 quantiles over 1,001 values, of rows chosen by what was seen": quantiles(1_001, smooth, again=True),
     "best of four fixed questions": fixed,
     "best, questions chosen by what was seen": adaptive,
 }

@@ -70,7 +70,8 @@ def ask(
     sql: Annotated[bool, typer.Option("--sql", help="The question is written as SQL.")] = False,
     explain: Explaining = False,
     within: Annotated[
-        float | None, typer.Option(help="Explain the least ε with which the answer is this near.", show_default=False)
+        float | None,
+        typer.Option(help="Explain the least budget with which the answer is this near.", show_default=False),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With what probability.")] = LEVEL,
     rows: ExpectedRows = None,
