@@ -252,6 +252,7 @@ def test_two_nodes_of_one_kind_are_refused_when_they_are_declared():
         ("people median incom rows 1", "did you mean 'income'"),
         ("people where ag > 3 count", "there is no column 'ag': did you mean 'age'"),
         ("people where person = 5 count", "there is no column 'person'; there are age"),
+        ("people where person", "there is no column 'person'"),
         ("people where age > three count", "'three' is no number and no column"),
         ("people where joined > yesterday count", "'yesterday' is no day, such as 2024-12-31,"),
         ("people where age = null count", "write 'is missing'"),
@@ -283,3 +284,17 @@ def test_hints_refuse_nothing_that_can_be_asked():
     ):
         assert parsed(said(parsed(text, SPEC)), SPEC) == parsed(text, SPEC)
         sought_of(parsed(text, SPEC), SPEC)
+
+
+def test_every_beginning_of_a_question_is_refused_or_read():
+    whole = "people where region = north and ag > 1,000 by m = month(joined) quantiles(0.5) of income"
+    for text in (
+        whole,
+        "people where not nothing in (1,200) join (visits) on x count",
+        "visits per unit n = max(cost)",
+    ):
+        for length in range(len(text) + 1):
+            try:
+                parsed(text[:length], SPEC)
+            except MargraveError:
+                continue

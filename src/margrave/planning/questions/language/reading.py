@@ -146,7 +146,8 @@ class ValueReader:
 
     def _comparison(self) -> e.Condition:
         bare, left = self._next, self._value()
-        if isinstance(left, e.Text) and bare.kind == "word" and self._tokens[self._at + 1].text not in self._names:
+        other = {token.text for token in self._tokens[self._at + 1 : self._at + 2]}
+        if isinstance(left, e.Text) and bare.kind == "word" and not other & self._names:
             raise UsageError(no_column(left.value, self._names))
         if self._take("is"):
             negated = self._take("not")
