@@ -125,6 +125,13 @@ class RowsCompiler:
                 return f"({one}) {_COMBINE[how]} ({other})", width
         assert_never(program)
 
+    def filtered(self, program: RowsProgram) -> tuple[str, list[Test]]:
+        """Where rows come from, and the tests that they must pass."""
+        if isinstance(program, KeepRows):
+            source, tests = self.filtered(program.rows)
+            return source, [*tests, program.test]
+        return self._from(program)[0], []
+
     def _from(self, program: RowsProgram) -> tuple[str, int]:
         if isinstance(program, Scan):
             return f"t{int(program.table)}", self._widths[program.table]
@@ -200,6 +207,8 @@ def sought_sql(sought: Sought, widths: list[int]) -> tuple[str, int, int]:
     the row or group itself, so by that unit's own rows alone and in no order of the store.
     """
     compiler = RowsCompiler(widths)
+    if not sought.once and not _enforces(sought):
+        return _plain(sought, compiler)
     inner, width = compiler.sql(sought.rows.program)
     used = test_sql(_needed(sought))
     keys = [*sought.keys, *(() if sought.grid_key is None else (sought.grid_key,))]
@@ -230,11 +239,30 @@ def sought_sql(sought: Sought, widths: list[int]) -> tuple[str, int, int]:
     if sought.keep_groups is not None:
         source = _kept_groups(source, every + sums, groups, sought.keep_groups)
     counted = sought.parts == (Fixed(1),) and sought.clamp is None
-    totals = ", count(*)" if counted else "".join(f", sum(p{at})" for at in range(len(sought.parts)))
-    head = every.removeprefix(", ")
-    if not keys:
-        return f"SELECT {totals.removeprefix(', ')} FROM ({source}) AS r4", 0, len(sought.parts)
-    return f"SELECT {head}{totals} FROM ({source}) AS r4 GROUP BY {head}", len(keys), len(sought.parts)
+    totals = ["count(*)"] if counted else [f"sum(p{at})" for at in range(len(sought.parts))]
+    return _summed([f"k{at}" for at in range(len(keys))], totals, f"({source}) AS r4")
+
+
+def _plain(sought: Sought, compiler: RowsCompiler) -> tuple[str, int, int]:
+    """The SELECT of what is sought where no bound is enforced: in one level, which is half the planning."""
+    source, tests = compiler.filtered(sought.rows.program)
+    needed = [test for test in (*tests, _needed(sought)) if test != AllTests(())]
+    where = f" WHERE {test_sql(AllTests(tuple(needed)))}" if needed else ""
+    keys = [*sought.keys, *(() if sought.grid_key is None else (sought.grid_key,))]
+    counted = sought.parts == (Fixed(1),)
+    totals = ["count(*)"] if counted else [f"sum({whole_sql(one)})" for one in sought.parts]
+    return _summed([f"{whole_sql(one)} AS k{at}" for at, one in enumerate(keys)], totals, source + where)
+
+
+def _summed(keys: list[str], totals: list[str], source: str) -> tuple[str, int, int]:
+    groups = f" GROUP BY {', '.join(f'k{at}' for at in range(len(keys)))}" if keys else ""
+    return f"SELECT {', '.join([*keys, *totals])} FROM {source}{groups}", len(keys), len(totals)
+
+
+def _enforces(sought: Sought) -> bool:
+    """Whether a bound on the rows of a unit is enforced."""
+    bounds = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
+    return any(one is not None for one in bounds)
 
 
 def _needed(sought: Sought) -> Test:
@@ -243,8 +271,7 @@ def _needed(sought: Sought) -> Test:
     Where nothing is kept or clamped, sums leave out what is missing by themselves, groups whose key is missing are left
     out afterwards, and a declared range holds all there is: tests that say so only mislead the engine's plans.
     """
-    enforced = (sought.keep_rows, sought.keep_per_group, sought.keep_groups, sought.clamp)
-    if any(one is not None for one in enforced) or not isinstance(sought.used, AllTests):
+    if _enforces(sought) or not isinstance(sought.used, AllTests):
         return sought.used
     return AllTests(tuple(test for test in sought.used.tests if isinstance(test, Member)))
 
