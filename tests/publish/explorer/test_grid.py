@@ -40,7 +40,7 @@ def test_weights_are_of_the_cells_that_a_sum_is_made_of(releases):
 
 
 def test_what_a_release_says_nothing_about_is_refused(releases):
-    with pytest.raises(UsageError, match="says nothing about smoke, unbiased together"):
+    with pytest.raises(UsageError, match="says nothing about Smoking, unbiased together"):
         grid_of(releases["raw"], read("rows=smoke&columns=unbiased"))
     assert other_names(releases["raw"], ("smoke",)) == {"age": True, "unbiased": False}
 

@@ -125,7 +125,7 @@ def test_files_of_the_bundle_are_given_as_they_are(library, key):
 def test_a_view_that_the_release_cannot_show_says_why_and_keeps_the_form(library, key):
     found = answer(library, f"/r/{key}/table", "rows=smoke&columns=unbiased&numbers=unbiased")
     assert found.status == 400
-    assert "says nothing about smoke, unbiased together" in found.body.decode()
+    assert "says nothing about Smoking, unbiased together" in found.body.decode()
     assert "<form" in found.body.decode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from itertools import product
 from math import prod
 
@@ -12,6 +13,7 @@ import numpy as np
 from margrave.publish.explorer.figures import Figures
 from margrave.publish.explorer.grid import Axis
 from margrave.publish.report.cross import SHADE, Cross, Write, bar_table, cross_table
+from margrave.publish.report.svg import Scale
 from margrave.publish.report.values import Intervals, Titled, percentage, written
 
 MOST_ROWS, MOST_ACROSS, MOST_CELLS = 400, 100, 1_000
@@ -46,13 +48,15 @@ def drawn(figures: Figures, words: Words) -> str:
     cells = flat.part((order, slice(0, wide)))
     bars = view.chart == "bars" or not view.columns
     if bars and not np.isnan(cells.value).any():
+        scale = Scale.of(cells)
         return "".join(
             bar_table(
                 kept,
                 cells.part((slice(None), at)),
-                f"{label}: {said}" if label else said,
+                f"{across.name}: {label}. {said}" if label else said,
                 named=words.number,
                 write=write,
+                scale=scale,
             )
             for at, label in enumerate(across.labels)
         )
@@ -90,13 +94,16 @@ def _panels(figures: Figures, words: Words, write: Write) -> str:
     cells = figures.cells.shaped((prod(map(len, first)), *map(len, pair)))
     most = max(1, MOST_CELLS // (len(pair[0]) * len(pair[1])))
     parts = list(enumerate(product(*(axis.labels for axis in first))))
+    largest = float(np.nanmax(cells.value, initial=0.0))
     found = [
         cross_table(
             Cross(pair[0].titled, pair[1].titled, cells.part(at)),
             " · ".join(f"{axis.title}: {label}" for axis, label in zip(first, labels, strict=True)),
             write,
+            most=largest,
         )
         for at, labels in parts[:most]
     ]
-    said = f'<p class="note">{words.some(most * len(pair[0]))}</p>' if len(parts) > most else ""
+    said = f"{words.caption} {words.some(most * len(pair[0]))}" if len(parts) > most else words.caption
+    said = f'<p class="note">{escape(said)}</p>'
     return f'{said}<div class="panels">{"".join(found)}</div>'

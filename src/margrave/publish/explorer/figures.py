@@ -19,7 +19,7 @@ from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
 from margrave.messages.catalogue import say
 from margrave.publish.estimates import half_width
-from margrave.publish.explorer.grid import Grid, base_of, grid_of
+from margrave.publish.explorer.grid import Grid, bases_of, grid_of
 from margrave.publish.explorer.view import View
 from margrave.publish.numbers import rounded
 from margrave.publish.report.values import Intervals, written
@@ -134,7 +134,7 @@ def figures(release: Released, view: View) -> Figures:
         raise UsageError(say("this release publishes its tables unbiased: ask for unbiased numbers"))
     down, across = _halves(grid, view)
     along = {"none": None, "rows": across, "columns": down, "all": (*down, *across)}[view.share]
-    base = tuple(base_of(grid, name, value) for name, value in view.minus)
+    base = bases_of(grid, view)
     cells = numbers_of(release, Derived(grid, along, base), view.numbers)
     if view.share != "none" or base:
         return Figures(view, grid, release.level, cells)

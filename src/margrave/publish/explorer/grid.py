@@ -14,13 +14,15 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
 from margrave.messages.catalogue import say
 from margrave.publish.explorer.view import View
-from margrave.publish.report.values import Titled
+from margrave.publish.report.values import Titled, table_title
 
 if TYPE_CHECKING:
     from margrave.publish.released import Released
     from margrave.spec.codebook import Codebook
 
 _AND = " + "
+_NAMED = 6
+"""Tables of a release that a refusal names, where there are no more."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,17 @@ def grid_of(release: Released, view: View) -> Grid:
 def check_known(release: Released, margin: Margin) -> None:
     """Refuse attributes about which a release says nothing together."""
     if not knows(release, margin):
-        tables = "; ".join(", ".join(table) for table in release.plan.spec.margins[:12])
+        codebook, tables = release.plan.spec.codebook, release.plan.spec.margins
+        told = {
+            "names": ", ".join(codebook[name].title or name for name in margin),
+            "tables": "; ".join(table_title(codebook, table) for table in tables[:_NAMED]),
+        }
+        if len(tables) > _NAMED:
+            raise UsageError(say("the release says nothing about %(names)s together: leave one of them out", **told))
         raise UsageError(
             say(
                 "the release says nothing about %(names)s together: leave one of them out; its tables are %(tables)s",
-                names=", ".join(margin),
-                tables=tables,
+                **told,
             )
         )
 
@@ -191,6 +198,11 @@ def base_of(grid: Grid, name: str, value: str) -> tuple[int, int]:
     raise UsageError(
         say("%(value)r is filtered out of %(name)r, so nothing can be compared with it", value=value, name=name)
     )
+
+
+def bases_of(grid: Grid, view: View) -> tuple[tuple[int, int], ...]:
+    """The axes that the differences of a view are along, each with the group that is taken away."""
+    return tuple(base_of(grid, name, value) for name, value in view.minus)
 
 
 def other_names(release: Released, names: Sequence[str]) -> Mapping[str, bool]:

@@ -73,9 +73,14 @@ def number_cell(numbers: Intervals, at: tuple[int, ...], write: Write = written,
     return f"<td{kind}><b>{escape(write(value, width))}</b> <small>{escape(under)}</small></td>"
 
 
-def cross_table(cross: Cross, caption: str, write: Write = written, strongest: float = SHADE) -> str:
-    """A cross table, the darker the larger, with totals where they are known; ``strongest`` shade of a cell."""
-    most = float(np.nanmax(cross.cells.value, initial=0.0)) or 1.0
+def cross_table(
+    cross: Cross, caption: str, write: Write = written, strongest: float = SHADE, most: float | None = None
+) -> str:
+    """A cross table, the darker the larger, with totals where they are known.
+
+    ``strongest``: the shade of the largest cell, or of ``most`` where several tables share their shades.
+    """
+    most = (float(np.nanmax(cross.cells.value, initial=0.0)) if most is None else most) or 1.0
     more = ["all"] if cross.rows is not None else []
     names = [f'<th scope="col">{broken(label)}</th>' for label in cross.across.labels]
     names += [f'<th scope="col" class="all">{escape(say("All"))}</th>' for _ in more]
@@ -115,9 +120,13 @@ def bar_table(
     shares: Intervals | None = None,
     named: str = "",
     write: Write = written,
+    scale: Scale | None = None,
 ) -> str:
-    """A row for each value: its number with a bar and its interval, and its share where that is known."""
-    scale = Scale.of(cells)
+    """A row for each value: its number with a bar and its interval, and its share where that is known.
+
+    ``scale``: of its bars, where several tables share one.
+    """
+    scale = scale or Scale.of(cells)
     head = [
         f'<th scope="col" class="text">{broken(axis.name)}</th>',
         f'<th scope="col" class="bars">{escape(say("How many"))}</th>',

@@ -32,7 +32,7 @@ def compare_page(library: Library, keys: tuple[str, str], view: View, found: Com
         "compare.html",
         to,
         heading=heading,
-        refused=found if isinstance(found, str) else "",
+        refused=found[:1].upper() + found[1:] if isinstance(found, str) else "",
         drawings=drawings,
         address=urlencode([("one", keys[0]), ("other", keys[1]), *pairs_of(view)]),
         sides=[("one", say("First"), keys[0]), ("other", say("Second"), keys[1])],

@@ -12,7 +12,7 @@ from margrave.publish.bundle.parts.description import title_of
 from margrave.publish.explorer.addresses import Served
 from margrave.publish.explorer.drawing import Words, drawn
 from margrave.publish.explorer.figures import Figures
-from margrave.publish.explorer.grid import knows
+from margrave.publish.explorer.grid import bases_of, knows
 from margrave.publish.explorer.library import Entry
 from margrave.publish.explorer.pages.frame import INNER, Link, rendered
 from margrave.publish.explorer.pages.release import citation, titled
@@ -42,7 +42,7 @@ def table_page(release: Released, entry: Entry, view: View, found: Figures | str
         title=title_of(release),
         private=release.private,
         heading=titled(release, names),
-        refused=refused,
+        refused=refused[:1].upper() + refused[1:],
         builder=to.builds,
         form=to.has_form,
         drawing="" if isinstance(found, str) else Markup(drawn(found, words_of(found))),
@@ -92,6 +92,10 @@ def words_of(figures: Figures) -> Words:
     if figures.view.minus:
         number = say("Difference")
     caption = say("%(kind)s, with %(percent)s intervals.", kind=kind, percent=f"{100 * figures.level:g} %")
+    if figures.view.minus:
+        bases = [(figures.grid.axes[axis], group) for axis, group in bases_of(figures.grid, figures.view)]
+        base = " · ".join(f"{axis.title}: {axis.labels[group]}" for axis, group in bases)
+        caption += " " + say("From each number that of %(base)s is taken away.", base=base)
     return Words(caption, number, some)
 
 

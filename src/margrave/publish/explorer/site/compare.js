@@ -68,7 +68,7 @@ async function show() {
     });
     const said = { one: keys[0], other: keys[1], level: one.level, view: margrave.written(view) };
     margrave.offer("csv", margrave.lined(rows));
-    margrave.offer("json", margrave.indented(Object.entries(said).map(([name, value]) => [name, JSON.stringify(value)]), rows));
+    margrave.offer("json", margrave.indented(said, rows));
     by("permanent").href = location.href;
     by("links").hidden = false;
   } catch (error) {

@@ -50,66 +50,71 @@ function bar(one, least, most) {
 }
 
 /** All labels of some axes, each with every other. */
-const labels = (axes) => axes.reduce(
-  (before, one) => before.flatMap((first) => one.labels.map((label) => (first ? `${first} · ${label}` : label))), [""]);
+const labels = (axes, of = (one) => one.labels) => axes.reduce(
+  (before, one) => before.flatMap((first) => of(one).map((label) => (first ? `${first} · ${label}` : label))), [""]);
 const titles = (axes) => axes.map((one) => one.title).join(" × ");
 const scrolling = (table, label) =>
   element("div", table, { class: "scroll", role: "group", tabindex: "0", "aria-label": label });
 const kind = (view) => (view.numbers === "published" ? say("Published numbers") : say("Unbiased numbers"));
-const caption = (view, level) =>
-  say("%(kind)s, with %(percent)s intervals.", { kind: kind(view), percent: `${+(100 * level).toPrecision(6)} %` });
+const caption = (view, level, base) =>
+  say("%(kind)s, with %(percent)s intervals.", { kind: kind(view), percent: `${+(100 * level).toPrecision(6)} %` })
+  + (base ? ` ${say("From each number that of %(base)s is taken away.", { base })}` : "");
 const some = (count) => say("The first %(count)s rows; the CSV has all.", { count: formats.decimal[0].format(count) });
 
+const th = (text, said) => element("th", text || "–", said), cols = { scope: "col" }, words = { ...cols, class: "text" };
+const framed = (kind, said, ...parts) => {
+  const inside = parts.map(([name, rows]) => element(name, rows));
+  return scrolling(element("table", [element("caption", said), ...inside], { class: kind }), said);
+};
+
 /** A cross table of labels down and across, cells and, where they are known, totals. */
-function cross({ down, across, names, cells, rows, columns, total }, said, view) {
+function cross({ down, across, names, cells, rows, columns, total, every = cells.flat() }, said, view) {
   const format = write(view.share !== "none"), strongest = STRONGEST[view.chart] ?? STRONGEST.table;
-  const most = Math.max(...cells.flat().map((one) => one.value ?? 0), 0) || 1;
-  const all = rows ? [element("th", say("All"), { scope: "col", class: "all" })] : [];
+  const most = Math.max(...every.map((one) => one.value ?? 0), 0) || 1;
+  const all = rows ? [th(say("All"), { ...cols, class: "all" })] : [];
   const head = [
-    element("tr", [element("th", names[0] || "–", { rowspan: 2, scope: "col", class: "text" }),
-      element("th", names[1] || "–", { colspan: across.length + all.length, scope: "colgroup", class: "over" })]),
-    element("tr", [...across.map((label) => element("th", label || "–", { scope: "col" })), ...all]),
+    element("tr", [th(names[0], { ...words, rowspan: 2 }),
+      th(names[1], { colspan: across.length + all.length, scope: "colgroup", class: "over" })]),
+    element("tr", [...across.map((label) => th(label, cols)), ...all]),
   ];
   const body = cells.map((row, at) => {
     const found = row.map((one) => numberCell(one, format, (strongest * Math.max(one.value, 0)) / most));
     if (rows) { found.push(numberCell(rows[at], format)); found.at(-1).dataset.all = ""; }
-    return element("tr", [element("th", down[at] || "–", { scope: "row" }), ...found]);
+    return element("tr", [th(down[at], { scope: "row" }), ...found]);
   });
-  const parts = [element("caption", said), element("thead", head), element("tbody", body)];
+  const parts = [["thead", head], ["tbody", body]];
   if (columns) {
-    const cellsBelow = [...columns.map((one) => numberCell(one, format)), ...(rows ? [total ? numberCell(total, format) : element("td")] : [])];
-    parts.push(element("tfoot", element("tr", [element("th", say("All"), { scope: "row" }), ...cellsBelow])));
+    const below = [...columns.map((one) => numberCell(one, format)), ...(rows ? [total ? numberCell(total, format) : element("td")] : [])];
+    parts.push(["tfoot", element("tr", [th(say("All"), { scope: "row" }), ...below])]);
   }
-  return scrolling(element("table", parts, { class: "cross" }), said);
+  return framed("cross", said, ...parts);
 }
 
-function bars(down, name, cells, said, view) {
+function bars(down, name, cells, said, view, ends) {
   const format = write(view.share !== "none");
   const number = differs(view) ? say("Difference") : view.share === "none" ? say("Count") : say("Share");
-  const ends = [Math.min(0, ...cells.map((one) => one.low)), Math.max(1, ...cells.map((one) => one.high))];
-  const head = element("tr", [element("th", name || "–", { scope: "col", class: "text" }),
-    element("th", say("How many"), { scope: "col", class: "bars" }), element("th", number, { scope: "col" })]);
-  const body = cells.map((one, at) =>
-    element("tr", [element("th", down[at] || "–", { scope: "row" }), bar(one, ...ends), numberCell(one, format)]));
-  return scrolling(
-    element("table", [element("caption", said), element("thead", head), element("tbody", body)], { class: "bar-table" }), said);
+  const head = element("tr", [th(name, words), th(say("How many"), { ...cols, class: "bars" }), th(number, cols)]);
+  const body = cells.map((one, at) => element("tr", [th(down[at], { scope: "row" }), bar(one, ...ends), numberCell(one, format)]));
+  return framed("bar-table", said, ["thead", head], ["tbody", body]);
 }
 
 /** A table for each value of the attributes before the last two. */
 function panels(found, shown, view) {
   const first = shown.slice(0, -2), [down, across] = shown.slice(-2), size = down.labels.length * across.labels.length;
-  const parts = labels(first).slice(0, Math.max(1, Math.floor(MOST_CELLS / size)));
+  const named = labels(first, (one) => one.labels.map((label) => `${one.title}: ${label}`));
+  const parts = named.slice(0, Math.max(1, Math.floor(MOST_CELLS / size)));
   return element("div", parts.map((label, at) => {
     const row = (number) => found.cells.slice(at * size + number * across.labels.length, at * size + (number + 1) * across.labels.length);
     const cells = down.labels.map((_, number) => row(number));
-    return cross({ down: down.labels, across: across.labels, names: [down.title, across.title], cells }, label, view);
+    return cross({ down: down.labels, across: across.labels, names: [down.title, across.title], cells, every: found.cells }, label, view);
   }), { class: "panels" });
 }
 
 /** The numbers of a view as its chart asks for; see drawing.py. */
 function drawn(found, view, level) {
   const cut = view.rows.length, end = cut + view.columns.length, shown = found.grid.slice(0, end);
-  if (view.chart === "panels" && end > 2) return [panels(found, shown, view)];
+  const about = caption(view, level, found.base);
+  if (view.chart === "panels" && end > 2) return [element("p", about, { class: "note" }), panels(found, shown, view)];
   const down = labels(found.grid.slice(0, cut)), every = labels(found.grid.slice(cut, end));
   const across = every.slice(0, MOST_ACROSS), most = Math.min(MOST_ROWS, Math.max(1, Math.floor(MOST_CELLS / across.length)));
   const row = (at) => found.cells.slice(at * every.length, at * every.length + across.length);
@@ -118,11 +123,12 @@ function drawn(found, view, level) {
   if (view.order !== "declared") order.sort((a, b) => (view.order === "largest" ? sum(b) - sum(a) : sum(a) - sum(b)));
   const cutOff = order.length > most || every.length > across.length;
   order = order.slice(0, most);
-  const said = caption(view, level) + (cutOff ? ` ${some(most)}` : ""), kept = order.map((at) => down[at]);
+  const said = about + (cutOff ? ` ${some(most)}` : ""), kept = order.map((at) => down[at]);
   const name = titles(found.grid.slice(0, cut));
   if ((view.chart === "bars" || !view.columns.length) && !found.cells.some((one) => one.value === null)) {
-    return across.map((label, at) =>
-      bars(kept, name, order.map((number) => row(number)[at]), label ? `${label}: ${said}` : said, view));
+    const cells = order.flatMap(row), ends = [Math.min(0, ...cells.map((one) => one.low)), Math.max(1, ...cells.map((one) => one.high))];
+    return across.map((label, at) => bars(kept, name, order.map((number) => row(number)[at]),
+      label ? `${titles(found.grid.slice(cut, end))}: ${label}. ${said}` : said, view, ends));
   }
   return [cross({
     down: kept, across, names: [name, titles(found.grid.slice(cut, end))], cells: order.map(row),
@@ -179,21 +185,13 @@ const lined = (rows) => {
   lines.push(...rows.map((row) => [...row.at.map(([, value]) => field(value)), ...row.numbers.map(([, value]) => value)]));
   return lines.map((line) => `${line.join(",")}\n`).join("");
 };
-const text = JSON.stringify;
-/** As Python indents it: what is said of a view, as JSON already, and its rows. */
-const indented = (said, rows) => {
-  const lines = rows.map((row) => {
-    const pairs = [...row.at.map(([name, value]) => [name, text(value)]), ...row.numbers.map(([name, value]) => [name, value || "null"])];
-    return `    {\n${pairs.map(([name, value]) => `      ${text(name)}: ${value}`).join(",\n")}\n    }`;
-  });
-  return `{\n${said.map(([name, value]) => `  "${name}": ${value},\n`).join("")}  "rows": [\n${lines.join(",\n")}\n  ]\n}`;
-};
+/** What is said of a view, and its rows, as JSON. */
+const indented = (said, rows) => JSON.stringify({ ...said, rows: rows.map((row) => Object.fromEntries(
+  [...row.at, ...row.numbers.map(([name, value]) => [name, value ? Number(value) : null])])) }, null, 2);
 const csv = (release, view, found) => lined(rowsOf(release, view, found).rows);
 function json(release, view, found) {
   const { names, rows } = rowsOf(release, view, found);
-  const margin = names.length ? `[\n${names.map((name) => `    ${text(name)}`).join(",\n")}\n  ]` : "[]";
-  return indented([["private", release.private], ["table", margin], ["level", release.level],
-    ["view", text(globalThis.margrave.written(view))]], rows);
+  return indented({ private: release.private, table: names, level: release.level, view: globalThis.margrave.written(view) }, rows);
 }
 
 /** Numbers as a file that can be kept. */

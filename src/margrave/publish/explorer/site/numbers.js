@@ -116,7 +116,7 @@ function axes(release, view) {
   ];
   const names = marginOf(release, found);
   if (!knows(release, names)) {
-    refuse("The release says nothing about %(names)s together: leave one of them out.", { names: names.join(", ") });
+    refuse("The release says nothing about %(names)s together: leave one of them out.", { names: names.map((name) => named.get(name).title).join(", ") });
   }
   return found;
 }
@@ -305,7 +305,8 @@ function figures(release, view) {
     return group < 0 ? refuse("What differences are taken from is filtered out.") : [at, group];
   }), base = taken.length ? taken : null;
   const of = (axes_, ...more) => numbersOf(release, view.numbers, axes_, ...more);
-  const found = { grid, cells: of(grid, along, base), rows: null, columns: null, total: null };
+  const found = { grid, cells: of(grid, along, base), rows: null, columns: null, total: null,
+    base: taken.map(([at, group]) => `${grid[at].title}: ${grid[at].labels[group]}`).join(" · ") };
   if (along || base) return found;
   if (across.length) found.rows = of(totalled(grid, across));
   if (down.length) found.columns = of(totalled(grid, down));
