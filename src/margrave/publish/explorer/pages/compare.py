@@ -11,8 +11,9 @@ from margrave.publish.explorer.addresses import Served
 from margrave.publish.explorer.compare import Compared
 from margrave.publish.explorer.drawing import drawn
 from margrave.publish.explorer.figures import Figures
-from margrave.publish.explorer.library import Library
+from margrave.publish.explorer.library import Entry, Library
 from margrave.publish.explorer.pages.frame import FRONT, rendered
+from margrave.publish.explorer.pages.release import citation
 from margrave.publish.explorer.pages.table import choices, words_of
 from margrave.publish.explorer.view import View, pairs_of
 
@@ -39,9 +40,17 @@ def compare_page(library: Library, keys: tuple[str, str], view: View, found: Com
         entries=library.comparable,
         ways=[("rows", say("Down"), view.rows), ("columns", say("Across"), view.columns)],
         names=_common(library, keys),
+        experiment=any(not library.entries[key].private for key in keys if key in library.entries),
+        cited=cited,
+        citation=" ".join([cited(library.entry(key)) for key in keys] if drawings else []),
         choices=chosen,
         rest=[pair for pair in pairs_of(view) if pair[0] not in fixed],
     )
+
+
+def cited(entry: Entry) -> str:
+    """How to cite one of the two releases."""
+    return citation(entry.title, entry)
 
 
 def _common(library: Library, keys: tuple[str, str]) -> list[tuple[str, str]]:

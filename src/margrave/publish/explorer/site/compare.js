@@ -1,4 +1,4 @@
-// Two releases of a site beside each other, and how far they are apart; see compare.py.
+// Two releases of a site beside each other; see compare.py.
 "use strict";
 (() => {
 const { element, say } = margrave, by = (name) => document.getElementById(name), form = by("compare");
@@ -17,7 +17,7 @@ function load(key) {
   return loaded.get(key);
 }
 
-/** The second numbers less the first: the noise of one release is independent of that of another. */
+/** The second less the first: the noise of one release is independent of that of another. */
 function apart(one, other) {
   const labels = (found) => JSON.stringify(found.grid.map((axis) => [axis.title, axis.labels]));
   if (labels(one) !== labels(other)) {
@@ -70,6 +70,7 @@ async function show() {
     margrave.offer("csv", margrave.lined(rows));
     margrave.offer("json", margrave.indented(said, rows));
     by("permanent").href = location.href;
+    by("citation").textContent = ["one", "other"].map((word) => form.elements[word].selectedOptions[0].dataset.cite).join(" ");
     by("links").hidden = false;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

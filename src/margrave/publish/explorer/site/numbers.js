@@ -219,7 +219,7 @@ function open(release, grid) {
   return sums({ attributes, cells }, grid, marked)[0];
 }
 
-/** Cells as they are: simulated as one table with all its values, of which some are shown. */
+/** Cells as they are: simulated as one table with all its values. */
 function plain(release, grid) {
   const every = grid.map((one) => complete(one) ? one : axis(release.attributes.find((other) => other.name === one.name)));
   const tables = sums(release.published, every, release.published.tables), unsure = open(release, every);
@@ -257,7 +257,7 @@ function derived(release, grid, along, base) {
   });
 }
 
-/** Unbiased numbers: by the variance and the fourth cumulant of the noise that each is made of. */
+/** Unbiased numbers: by variance and fourth cumulant of their noise. */
 function unbiased(release, grid, along, base) {
   const names = marginOf(release, grid), z = release.normal;
   const table = release.unbiased.find(({ margin }) => names.every((name) => margin.includes(name)));
