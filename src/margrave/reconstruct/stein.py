@@ -81,6 +81,16 @@ def risk_of(tried: Sequence[Probe], tables: Sequence[Floats]) -> float:
     return tried[0].base(tables[0]) + sum(slopes) / len(slopes)
 
 
+def doubt(estimates: Estimates, margins: Sequence[Margin], one: Floats, other: Floats) -> float:
+    """The standard error of the difference of two tables' risks, about: that of 2⟨Mg, f₁ − f₂⟩ if cells were apart."""
+    names, square = estimates.domain.names, 0.0
+    for margin in margins:
+        axes = tuple(axis for axis, name in enumerate(names) if name not in margin)
+        apart = float(((one - other).sum(axis=axes) ** 2).sum())
+        square += apart * noise(estimates, margin) / estimates.domain.cells(margin)
+    return 2 * sqrt(square)
+
+
 def noise(estimates: Estimates, margin: Margin) -> float:
     """The expected sum of squared errors of a margin's unbiased estimate."""
     domain = estimates.domain

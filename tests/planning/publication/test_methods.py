@@ -3,13 +3,14 @@
 import pytest
 
 from margrave.planning.limits import PROGRAM_CELLS, QUICK_CELLS
-from margrave.planning.publication.methods import METHODS, TRIMMED, Chosen, Grounds, choose, grounds_of
+from margrave.planning.publication.methods import METHODS, SHRUNK, TRIMMED, Chosen, Grounds, choose, grounds_of
 from margrave.planning.publication.raises import RAISED
 from margrave.reconstruct.nonnegative import choice
 from margrave.reconstruct.nonnegative.solvers import SOLVERS
 from margrave.spec.choices import NONNEGATIVE
 from tests.shapes import domain_of
 
+PATHS = ("entropy", f"entropy{SHRUNK}")
 SMALL = Grounds((2, 3), 4)
 LARGE = 2 * QUICK_CELLS
 
@@ -39,10 +40,10 @@ def test_each_method_says_why_it_does_not_apply():
 @pytest.mark.parametrize(
     ("grounds", "found"),
     [
-        (SMALL, Chosen("log-linear", ("least-squares",))),
+        (SMALL, Chosen("log-linear", (*PATHS, "least-squares"))),
         (Grounds((2, 3), 4, noisy=False), Chosen("least-squares")),
         (Grounds((2, 3), 6), Chosen("sparse", (f"sparse{TRIMMED}", "least-squares"))),
-        (Grounds((2, 3), 6, beyond=True), Chosen("sparse", (f"sparse{TRIMMED}", "least-squares", "entropy"))),
+        (Grounds((2, 3), 6, beyond=True), Chosen("sparse", (f"sparse{TRIMMED}", "least-squares", *PATHS))),
         (Grounds((2,) * 15, 1 << 15, wide=True), Chosen("sparse", (f"sparse{TRIMMED}",))),
         (Grounds((QUICK_CELLS * 2,), QUICK_CELLS * 2), Chosen("sparse", (f"sparse{TRIMMED}",))),
         (
@@ -50,7 +51,7 @@ def test_each_method_says_why_it_does_not_apply():
             Chosen("sparse", (f"sparse{TRIMMED}", "least-squares")),
         ),
         (Grounds((2, 3), 6, wanted=False), Chosen("least-squares")),
-        (Grounds((1 << 13,), 1 << 12), Chosen("entropy", ("least-squares",))),
+        (Grounds((1 << 13,), 1 << 12), Chosen("entropy", (*PATHS[1:], "least-squares"))),
         (Grounds((1 << 21,), 1 << 12), Chosen("least-squares")),
     ],
 )

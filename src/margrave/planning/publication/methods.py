@@ -11,8 +11,9 @@ A method is declared here, where plans are made, and solved in `margrave.reconst
 
 ``auto`` takes, where every cell is measured, whichever has the least estimated risk for the wanted tables: ``sparse``
 (as it is, or with cells that are expected to hold less than half a record emptied), ``least-squares``, or ``entropy``
-fitted to the wanted tables alone. Where margins are measured it takes ``log-linear`` for a small table and ``entropy``
-for a larger one; where other residuals than the total are exact, or the table is very large, ``least-squares``.
+fitted to the wanted tables alone. Where margins are measured and the table is small it takes the least risky of
+``log-linear``, ``entropy`` and ``least-squares``, for a larger one ``entropy``; where other residuals than the total
+are exact, or the table is very large, ``least-squares``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from margrave.planning.limits import (
 
 TRIMMED = ", trimmed"
 """What the name of a method ends in where small cells were set to zero afterwards."""
+SHRUNK = ", shrunk"
+"""The same where residuals were shrunk one by one before."""
 _EVEN = 1e-9
 """Precisions that differ by less, relative to the larger, are alike."""
 
@@ -151,7 +154,7 @@ def log_linear(grounds: Grounds) -> str | None:
     return None if grounds.noisy and small else "it needs a small table and no exact residual but the total"
 
 
-@method("entropy", lambda grounds: 0.1 + 2.2e-6 * grounds.cells**1.18)
+@method("entropy", lambda grounds: 0.2 + 4.4e-6 * grounds.cells**1.18)
 def entropy(grounds: Grounds) -> str | None:
     fits = grounds.noisy and grounds.wanted and grounds.parameters > 1 and not grounds.wide
     if fits and grounds.cells <= ENTROPY_CELLS:
@@ -191,6 +194,9 @@ def simple(grounds: Grounds) -> str | None:
 _BESIDE = 0.2
 """What a chain takes that runs beside fifteen others, as a part of what it takes alone."""
 
+_PROBED = 2.0
+"""What it takes to compare risks where a chain is one of the rivals, as a multiple of what the methods take alone."""
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -201,16 +207,24 @@ class Chosen:
 
     def effort(self, grounds: Grounds) -> float:
         """Seconds of processor time of making the table non-negative once, rivals included."""
-        tried = {self.method, *(self.rivals if self.method == "sparse" else ())} & set(METHODS)
-        return sum(METHODS[name].effort(grounds) for name in tried)
+        compared = self.method in ("sparse", "log-linear")
+        tried = {self.method, *(self.rivals if compared else ())} & set(METHODS)
+        probed = _PROBED if self.method == "log-linear" and self.rivals else 1.0
+        return probed * sum(METHODS[name].effort(grounds) for name in tried)
 
     def again(self, grounds: Grounds) -> float:
         """The same of making it once more among many, for error bars: chains run side by side, and maximum entropy is
         tried again only where it was best.
         """
         if self.method == "log-linear":
-            return _BESIDE * self.effort(grounds)
-        return Chosen(self.method, tuple(name for name in self.rivals if name != "entropy")).effort(grounds)
+            return _BESIDE * METHODS["log-linear"].effort(grounds)
+        if self.method == "entropy":
+            return METHODS["entropy"].effort(grounds) / 2  # one path of two
+        return Chosen(self.method, tuple(name for name in self.rivals if name not in _PATHS)).effort(grounds)
+
+
+_PATHS = ("entropy", f"entropy{SHRUNK}")
+"""The two paths that maximum entropy follows."""
 
 
 def choose(asked: str, grounds: Grounds) -> Chosen:
@@ -221,9 +235,10 @@ def choose(asked: str, grounds: Grounds) -> Chosen:
     if "sparse" in able and grounds.wanted:
         quick = grounds.cells <= QUICK_CELLS or grounds.even
         rivals = [f"sparse{TRIMMED}", *(["least-squares"] if quick and not grounds.wide else [])]
-        return Chosen("sparse", (*rivals, *(["entropy"] if grounds.beyond and "entropy" in able else [])))
-    for name in ("log-linear", "entropy"):
-        if name in able and "sparse" not in able:
-            # A chain that gets lost is not trusted, and independence has no logarithm where nobody is left.
-            return Chosen(name, ("least-squares",))
+        return Chosen("sparse", (*rivals, *(_PATHS if grounds.beyond and "entropy" in able else ())))
+    # A chain that gets lost is not trusted, and independence has no logarithm where nobody is left.
+    if "log-linear" in able and "sparse" not in able:
+        return Chosen("log-linear", (*(_PATHS if "entropy" in able else ()), "least-squares"))
+    if "entropy" in able and "sparse" not in able:
+        return Chosen("entropy", (f"entropy{SHRUNK}", "least-squares"))
     return Chosen("least-squares")

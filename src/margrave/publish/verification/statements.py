@@ -17,7 +17,7 @@ import numpy as np
 from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
-from margrave.planning.publication.methods import METHODS, TRIMMED
+from margrave.planning.publication.methods import METHODS, SHRUNK, TRIMMED
 from margrave.planning.publication.publishing import RECORDS
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Step
@@ -99,7 +99,7 @@ def _check_methods(release: Released) -> None:
     said: list[tuple[str, str, str, tuple[str, ...]]]
     said = [("plan.strategy", release.plan.strategy, spec.strategy, (*STRATEGIES, "search"))]
     if published is not None:
-        method = published.method.removesuffix(TRIMMED)
+        method = published.method.removesuffix(TRIMMED).removesuffix(SHRUNK)
         # Where the full table is too large to be held, 'simple' becomes another method.
         wanted = release.plan.publishing.method if spec.nonnegative == "simple" else spec.nonnegative
         said.append(("published.method", method, wanted, (*METHODS, RECORDS, *RAISED)))

@@ -8,6 +8,10 @@ it goes from independence to the least-squares table; on the way, weak effects t
 and the wanted tables are at their best. Where to stop is decided by the estimated risk
 (:mod:`margrave.reconstruct.stein`).
 
+Two paths are followed: to the estimates as they were measured, and to estimates that were shrunk residual by residual
+before (:mod:`margrave.reconstruct.shrunk`). One κ for all treats weak and strong interactions alike; the second path
+does not, and is better where some attributes depend on each other and others do not. The risk decides here too.
+
 Each κ is solved in the dual, an unconstrained smooth problem with a variable θ_T for each measured coordinate,
 ``w ∝ m·exp(−Fᵀθ/κ)``, by Newton steps whose linear systems are solved with conjugate gradients; F is the transform of
 :mod:`margrave.reconstruct.nonnegative.spectrum`.
@@ -16,7 +20,7 @@ Each κ is solved in the dual, an unconstrained smooth problem with a variable �
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,13 +28,21 @@ from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.errors import UsageError
 from margrave.planning.limits import ENTROPY_CELLS
+from margrave.planning.publication.methods import SHRUNK
 from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
-from margrave.reconstruct.stein import probes, risk_of
+from margrave.reconstruct.shrunk import shrinkable, shrunk
+from margrave.reconstruct.stein import Probe, probes, risk_of
 
-_STAGES, _FALL, _PATIENCE = 24, 0.5, 2
+_STAGES, _FALL, _PATIENCE = 30, 0.5, 2
+_HOT, _FIRST_FALL = 64.0, 0.25
+"""Paths begin this many times above the κ at which a strong effect shows, where the table is that of independence; down
+to that κ they go faster.
+"""
+_SURE = 0.05
+"""A residual that was shrunk away counts as known this much better than it was measured, in variance."""
 _NEWTON, _CONJUGATE = 8, 60
 _INEXACT = 0.05
 """Steps end a little before the optimum: the misfit may rise by this part of itself and of each dimension."""
@@ -38,11 +50,19 @@ _INEXACT = 0.05
 
 @dataclass(frozen=True)
 class Entropy:
-    """The chosen table, the κ it belongs to and its estimated sum of squared errors."""
+    """The chosen table, the κ it belongs to, its estimated sum of squared errors, and whether it is of the path to
+    shrunk estimates.
+    """
 
     table: Floats
     kappa: float
     risk: float
+    shrunk: bool = False
+
+    @property
+    def method(self) -> str:
+        """The name of the method, with the path."""
+        return f"entropy{SHRUNK}" if self.shrunk else "entropy"
 
 
 def followable(estimates: Estimates) -> bool:
@@ -56,15 +76,36 @@ def entropy(
     wanted: Sequence[Margin],
     possible: Possible | None = None,
     *,
+    like: str = "",
     progress: Progress | None = None,
 ) -> Entropy:
-    """Follow the path with falling κ, and beside it the paths of slightly moved estimates, until the risk rises."""
-    path = Path(estimates, possible)
+    """The table of the least risk on both paths. ``like``: the method whose path alone is followed."""
     tried = probes(estimates, wanted)
-    beside = [Path(probe.moved, possible) for probe in tried]
-    kappa = path.first_kappa()
+    found = []
+    if like != f"entropy{SHRUNK}":
+        every = [estimates, *(probe.moved for probe in tried)]
+        found.append(_followed(every, tried, possible, progress))
+    if like != "entropy" and shrinkable(estimates):
+        every = [_shrunk(one) for one in (estimates, *(probe.moved for probe in tried))]
+        found.append(replace(_followed(every, tried, possible, progress), shrunk=True))
+    return min(found, key=lambda one: one.risk) if found else entropy(estimates, wanted, possible, progress=progress)
+
+
+def _shrunk(estimates: Estimates) -> Estimates:
+    """Estimates shrunk residual by residual, those that are left out being the most certain."""
+    found = shrunk(estimates)
+    variances = {margin: one * max(found.kept[margin], _SURE) for margin, one in found.estimates.variances.items()}
+    return Estimates(estimates.domain, found.estimates.values, variances)
+
+
+def _followed(
+    every: Sequence[Estimates], tried: Sequence[Probe], possible: Possible | None, progress: Progress | None
+) -> Entropy:
+    """Follow the path of the first estimates with falling κ, and beside it those of the probes, till the risk rises."""
+    path, *beside = (Path(one, possible) for one in every)
+    strong = path.first_kappa()
+    kappa, waited = _HOT * strong, 0
     best: Entropy | None = None
-    waited = 0
     for stage in range(1, _STAGES + 1):
         table = path.solve(kappa)
         moved = [other.solve(kappa) for other in beside]
@@ -79,7 +120,7 @@ def entropy(
             waited += 1
         if waited >= _PATIENCE:
             break
-        kappa *= _FALL
+        kappa *= _FIRST_FALL if kappa > strong else _FALL
     assert best is not None
     return best
 
@@ -88,11 +129,22 @@ def entropy(
 def _solve(
     estimates: Estimates, wanted: Sequence[Margin], possible: Possible | None, progress: Progress | None
 ) -> NonNegative:
+    return solve_entropy(estimates, wanted, possible, progress)
+
+
+def solve_entropy(
+    estimates: Estimates,
+    wanted: Sequence[Margin],
+    possible: Possible | None,
+    progress: Progress | None,
+    like: str = "",
+) -> NonNegative:
+    """The same by the path of an earlier fit, where its method is given."""
     if not followable(estimates):
         raise UsageError("the method 'entropy' needs a table that is not empty: use 'auto' or 'least-squares'")
-    chosen = entropy(estimates, wanted, possible, progress=progress)
+    chosen = entropy(estimates, wanted, possible, like=like, progress=progress)
     note = f"κ = {chosen.kappa:.3g}, estimated squared error {chosen.risk:.4g}"
-    return NonNegative.of(estimates, chosen.table, "entropy", note)
+    return NonNegative.of(estimates, chosen.table, chosen.method, note)
 
 
 class Path:
