@@ -10,6 +10,7 @@ from margrave.algebra.words import name_of as name_of
 from margrave.algebra.words import number as number
 from margrave.messages.catalogue import later, say
 from margrave.planning.asked import Asked, Sheet
+from margrave.planning.expected import said_of_size
 from margrave.planning.glossary import GLOSSARY
 from margrave.planning.promise.guarantee import approximate
 
@@ -142,6 +143,7 @@ def describe(plan: Plan, most: int = 30) -> str:
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *plan.promise.words(),
         *plan.said_of_facts,
+        *said_of_size(plan),
         plan.publishing.words(),
         *(f"Warning: {warning}." for warning in plan.warnings),
     ]
@@ -150,7 +152,7 @@ def describe(plan: Plan, most: int = 30) -> str:
 
 def describe_html(plan: Plan, most: int = 12) -> str:
     """The plan for a notebook."""
-    words = [*plan.promise.words(), *plan.said_of_facts, plan.publishing.words()]
+    words = [*plan.promise.words(), *plan.said_of_facts, *said_of_size(plan), plan.publishing.words()]
     words += [f"Warning: {text}." for text in plan.warnings]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"

@@ -15,6 +15,7 @@ from margrave.budget.events import Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
+from margrave.planning.expected import Expected, expected_rmse, expects
 from margrave.planning.limits import FEW_TABLES, SOUGHT_CELLS
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.planning.strategies.demand import Demand, Shares
@@ -39,7 +40,7 @@ def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
 
     What is refused of the first is refused. Another whose part of the budget is too small for any noise is left out.
     """
-    first, *others = choices
+    first, *others = choices if not expects(spec) else [_leaned(spec, choice) for choice in choices]
     if not others:
         return _scaled(spec, first)
     rated = [(_rating(spec, first), first)]
@@ -124,9 +125,24 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
 def _rating(spec: Spec, choice: Choice) -> float:
     """The objective that a choice reaches: the smaller, the better."""
     plan = _scaled(spec, choice)
+    if expects(spec):
+        return expected_rmse(plan)
     weights = choice.problem.cell_weights
     risks = [weight * plan.accuracy.cell_variance(margin) for margin, weight in weights.items()]
     return sum(risks) if spec.objective == "mean" else max(risks)
+
+
+def _leaned(spec: Spec, choice: Choice) -> Choice:
+    """The same questions with shares for what will be published, at the budget of the spec."""
+    assert spec.expected_size is not None
+    total = sum(choice.shares.values())
+    shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
+    tried = _measurements(choice.problem.domain, shares, choice.problem.gaussian)
+    protection, known = protection_of(spec, choice.encoding), choice.problem.known
+    unit = Plan(spec, choice.strategy, tried, protection, known, choice.encoding).cost.amount
+    amount = float(spec.budget.payable(choice.problem.gaussian) / unit)
+    asked = {query: float(share) for query, share in shares.items()}
+    return replace(choice, shares=Expected(spec.expected_size).leaned(choice.problem, asked, amount))
 
 
 def _scaled(spec: Spec, choice: Choice) -> Plan:

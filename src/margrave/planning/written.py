@@ -19,6 +19,7 @@ from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.noise import NOISES, Noise
+from margrave.planning.expected import expected_rmse
 from margrave.planning.promise.belief import SUSPICIONS
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def account_json(plan: Plan) -> dict[str, Any]:
         "exact": [list(margin) for margin in plan.exact],
         **({"disclosed": list(plan.disclosed)} if plan.disclosed else {}),
         "rmse": plan.rmse,
+        **({} if plan.spec.expected_size is None else {"expected_rmse": expected_rmse(plan)}),
         "forecast": [
             {
                 "table": list(row.margin),

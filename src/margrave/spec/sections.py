@@ -43,7 +43,10 @@ DATA_KEYS = ("source", "count", "confidential", "unit", "engine", *DIALECT_KEYS)
 UNIT_KEYS = ("column", "max_records")
 RELEASE_KEYS = (
     "tables", "all", "public", "impossible", "sensitive", "strategy", "objective", "nonnegative", "rounding",
+    "expected_size",
 )  # fmt: skip
+MOST_RECORDS = 10**12
+"""The most records that may be expected."""
 PRIVACY_KEYS = ("epsilon", "delta", "rho", "neighbours", "induced")
 
 _Word = TypeVar("_Word", bound=str)
@@ -105,6 +108,7 @@ class ReleaseSection:
     objective: Objective = "mean"
     nonnegative: Nonnegative = "auto"
     rounding: Rounding = "controlled"
+    expected_size: int | None = None
     has_public: bool = False
 
 
@@ -179,8 +183,17 @@ def read_release(node: Node, names: Names, files: SpecFolder) -> ReleaseSection:
         _choice(keys, "objective", OBJECTIVES),
         _choice(keys, "nonnegative", NONNEGATIVE),
         _choice(keys, "rounding", ROUNDING),
+        _read_size(keys["expected_size"]) if "expected_size" in keys else None,
         has_public=_items(keys.get("public")),
     )
+
+
+def _read_size(node: Node) -> int | None:
+    size = node.whole()
+    if size is not None and not 1 <= size <= MOST_RECORDS:
+        node.problem(f"must be a number of records from 1 to {MOST_RECORDS}")
+        return None
+    return size
 
 
 def _read_tables(node: Node, names: Names) -> tuple[Wanted, ...]:

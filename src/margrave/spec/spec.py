@@ -65,6 +65,7 @@ class Spec:
 
     ``tables`` are the tables listed, ``all_ways`` the number of attributes up to which every table is wanted (0: none);
     `workload` is both together. ``sensitive`` is empty unless declared. ``induced`` is None without public facts.
+    ``expected_size`` is about how many records there will be, as far as that is public: budgets are shared for it.
     ``licence`` says on what terms the tables may be used, such as ``CC-BY-4.0``.
     ``draft`` marks a spec whose values were read from data and that no person has checked yet.
     """
@@ -82,6 +83,7 @@ class Spec:
     objective: Objective = "mean"
     nonnegative: Nonnegative = "auto"
     rounding: Rounding = "controlled"
+    expected_size: int | None = None
     neighbours: Neighbours = "add-remove"
     induced: Induced | None = None
     data: DataSection | None = None
@@ -98,6 +100,8 @@ class Spec:
             raise UsageError("a spec has an induced neighbour relation exactly when it has public facts")
         if self.public and self.sensitive:
             raise UsageError("a spec cannot have both public facts and sensitive attributes")
+        if self.expected_size is not None and self.expected_size < 1:
+            raise UsageError(f"expected_size ({self.expected_size}) must be at least 1")
         if self.counted is not None and self.counted in self.domain.names:
             raise UsageError(f"{self.counted!r} is an attribute; the column of counts cannot be one")
         self._check_words()
@@ -285,6 +289,7 @@ def _assemble(
         objective=release.objective,
         nonnegative=release.nonnegative,
         rounding=release.rounding,
+        expected_size=release.expected_size,
         neighbours=privacy.neighbours,
         induced=privacy.induced,
         data=data,

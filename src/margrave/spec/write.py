@@ -104,6 +104,8 @@ def _release(spec: Spec) -> dict[str, object]:
         written["impossible"] = [_pattern(pattern, spec.codebook) for pattern in spec.impossible]
     if spec.sensitive:
         written["sensitive"] = list(spec.sensitive)
+    if spec.expected_size is not None:
+        written["expected_size"] = spec.expected_size
     return written | {
         "strategy": spec.strategy,
         "objective": spec.objective,

@@ -1,0 +1,90 @@
+"""Plans for what will be published: shares that follow from the budget and the expected number of records."""
+
+import json
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+import margrave as mg
+from margrave.errors import MargraveError, UsageError
+from margrave.planning.expected import Expected, expected_rmse
+
+SIZES = {"a": 8, "b": 9, "c": 10}
+
+
+def plan_of(budget, **release):
+    attributes = {name: {"range": [0, size - 1]} for name, size in SIZES.items()}
+    wanted = {"tables": [list(pair) for pair in combinations(SIZES, 2)], **release}
+    return mg.plan({"attributes": attributes, "release": wanted, "privacy": budget})
+
+
+def alone(plan):
+    """The share of the cost that goes to tables of at most one attribute."""
+    spent_by = {one.query.margin: 1 / one.noise.variance for one in plan.measurements}
+    scale = dict.fromkeys(spent_by, 1.0)
+    for name, size in SIZES.items():
+        for margin in scale:
+            scale[margin] *= size * (size - 1) if name in margin else 1
+    spent = {margin: spent_by[margin] * scale[margin] for margin in spent_by}
+    return sum(one for margin, one in spent.items() if len(margin) < 2) / sum(spent.values())
+
+
+@pytest.mark.parametrize("rho", ["0.0002", "0.01", "1"])
+def test_shares_move_to_tables_of_one_attribute_at_small_budgets_only(rho):
+    usual, leaned = plan_of({"rho": rho}), plan_of({"rho": rho}, expected_size=20_000)
+    assert float(leaned.cost.amount) <= float(rho)
+    assert float(leaned.cost.amount) == pytest.approx(float(rho), rel=1e-5)
+    if rho == "0.0002":
+        assert alone(leaned) > 2 * alone(usual)
+    if rho == "1":
+        assert alone(leaned) == pytest.approx(alone(usual), rel=0.02)
+        assert leaned.rmse == pytest.approx(usual.rmse, rel=0.001)
+    assert leaned.rmse >= usual.rmse * (1 - 1e-9)  # the unbiased optimum is the usual one, and its forecast stays
+
+
+def test_the_risk_is_less_than_with_the_usual_shares():
+    for budget in ({"rho": "0.001"}, {"epsilon": "0.1"}):
+        leaned, usual = plan_of(budget, expected_size=20_000), plan_of(budget)
+        same = replace(usual, spec=replace(usual.spec, expected_size=20_000))
+        assert expected_rmse(leaned) < expected_rmse(same) < usual.rmse
+        assert all(one.query in {two.query for two in leaned.measurements} for one in usual.measurements)
+
+
+def test_what_is_assumed_is_said_and_the_unbiased_forecast_stays():
+    plan = plan_of({"rho": "0.001"}, expected_size=20_000)
+    assert "Planned for about 20,000 records. Assumed, not known" in repr(plan)
+    assert "forecast RMSE" in repr(plan)
+    said = json.loads(json.dumps(plan.to_json()))
+    assert said["expected_rmse"] < said["rmse"]
+    assert "expected_rmse" not in plan_of({"rho": "0.001"}).to_json()
+    other = plan_of({"rho": "0.001"}, expected_size=20_000, objective="max")
+    assert "changes nothing here" in repr(other)
+    usual = plan_of({"rho": "0.001"}, objective="max")
+    assert other.measurements == usual.measurements
+
+
+def test_a_spec_with_an_expected_size_is_written_and_read_back():
+    spec = plan_of({"rho": "0.001"}, expected_size=20_000).spec
+    again = mg.Spec.load(spec.to_toml())
+    assert again.expected_size == 20_000
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 2.5, "many", 10**13])
+def test_a_wrong_size_is_refused(wrong):
+    with pytest.raises(MargraveError, match="expected_size"):
+        plan_of({"rho": "0.001"}, expected_size=wrong)
+
+
+def test_interactions_are_assumed_to_decay_with_each_attribute():
+    plan = plan_of({"rho": "0.001"})
+    expected = Expected(1000)
+    assert expected.spread(plan.domain, ()) == float("inf")
+    one, two = (expected.spread(plan.domain, margin) for margin in (("a",), ("a", "b")))
+    assert one == pytest.approx(1000**2 * 0.5 / (8 * 7))
+    assert two == pytest.approx(1000**2 * 0.0625 / (72 * 56))
+
+
+def test_a_size_below_one_has_no_spec():
+    with pytest.raises(UsageError, match="expected_size"):
+        replace(plan_of({"rho": "0.001"}).spec, expected_size=0)
