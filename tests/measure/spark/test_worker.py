@@ -147,6 +147,18 @@ def test_files_that_do_not_agree_are_told_by_their_number(tmp_path):
         open_source(f"spark:parquet:{tmp_path / 'absent'}")
 
 
+def test_a_file_that_is_written_while_it_is_read_is_refused(tmp_path):
+    path = tmp_path / "p.parquet"
+    pa.parquet.write_table(people(100), path, row_group_size=50)
+    files = pieces.listed(str(path))
+    reading = pieces.Pieces(("many",), files, files.files).batches(["many"])
+    next(reading)
+    with path.open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(DataError, match="has changed while it was counted"):
+        list(reading)
+
+
 class Settings:
     """Of a session that encrypts nothing."""
 

@@ -75,7 +75,7 @@ def test_counting_is_predicted_from_the_tables_that_are_counted() -> None:
     assert reading_seconds(pairs, 2000) == pytest.approx(2 * reading_seconds(pairs, 1000))
     bounded = make_plan(replace(spec(60, 10, 2, "none"), data=DataSection(unit=Unit("who", 3))))
     assert bounded.memory > pairs.memory + (100 << 20)
-    assert reading_seconds(bounded, 10**6) > reading_seconds(pairs, 10**6) + 1
+    assert reading_seconds(bounded, 10**6) > reading_seconds(pairs, 10**6) + 0.1
 
 
 def test_all_triples_of_forty_attributes_fit_in_a_small_machine() -> None:

@@ -59,13 +59,17 @@ class ParquetFiles:
         """The piece as a source of records."""
         return guarded(lambda: self._opened(piece), _trouble(self.place, self.nested))
 
-    def _opened(self, piece: Piece) -> Parquet:
-        found = self.filesystem.get_file_info(piece.path)
+    def check(self, piece: Piece) -> None:
+        """Refuse a file that is no longer what was listed."""
+        found = guarded(lambda: self.filesystem.get_file_info(piece.path), _trouble(self.place, self.nested))
         if found.size != piece.size or found.mtime_ns != piece.changed:
             raise DataError(
                 f"{_where(self.place, self.nested)} has changed while it was counted: see that nobody writes it, and "
                 "try again"
             )
+
+    def _opened(self, piece: Piece) -> Parquet:
+        self.check(piece)
         root = filesystem_of(self.place)[1]
         below = PurePosixPath(piece.path).relative_to(root) if self.nested else PurePosixPath()
         file = self.filesystem.open_input_file(piece.path)
@@ -105,6 +109,7 @@ class Pieces:
             except DataError as error:
                 raise DataError(f"file {piece.file + 1} of {len(self.files.files)}: {error}") from None
             yield from source.batches(columns)
+            self.files.check(piece)
 
 
 def filesystem_of(place: str) -> tuple[Any, str]:

@@ -33,7 +33,7 @@ _BATCH, _PER_VALUE = 1 << 21, 50
 """Values that are read together at most, and the bytes that each takes on its way to being counted."""
 _UNITS = 450 << 20
 """Bytes of bounding units, once there are so many records that they wait on disk."""
-_COLUMN, _PASS, _UNIT = 8e-9, 2.6e-9, 2e-6
+_COLUMN, _PASS, _UNIT = 8e-9, 2.6e-9, 4e-7
 """Seconds for each record: of reading a column, of counting into a table, of bounding units."""
 _WRITTEN, _WRITING = 18, 2e-7
 """Bytes and seconds of a value of the microdata while it is written: five million records of four attributes took 350
