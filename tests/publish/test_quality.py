@@ -91,3 +91,9 @@ def test_long_words_may_be_broken_and_nothing_is_lost():
     assert broken("a & b") == "a &amp; b"
     assert broken("x" * 30).replace("<wbr>", "") == "x" * 30
     assert "<wbr>" in broken("x" * 30)
+
+
+def test_an_interval_that_leaves_zero_out_is_not_said_to_reach_it():
+    assert [span(low, 10.2, 5.0) for low in (0.0, 0.3, 0.49, 0.7)] == ["0 to 10", "1 to 10", "1 to 10", "1 to 10"]
+    assert span(0.3, 0.9, 0.3) == "0.3 to 0.9"
+    assert span(0.003, 0.5, 0.25, percentage) == "0% to 50%"

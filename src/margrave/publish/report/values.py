@@ -15,6 +15,10 @@ from margrave.messages.catalogue import say, spoken
 from margrave.spec.codebook import Codebook
 
 
+_LEAST = 0.5
+"""Smaller numbers are written as 0."""
+
+
 @dataclass(frozen=True)
 class Titled:
     """An attribute in words: its title, and the label of each value in the declared order."""
@@ -97,5 +101,7 @@ def percentage(share: float, width: float = 1.0) -> str:
 
 
 def span(low: float, high: float, width: float, write: Any = written) -> str:
-    """An interval in words."""
+    """An interval in words. A count whose interval leaves 0 out is no smaller than 1, and is not said to reach 0."""
+    if write is written and 0 < low < _LEAST <= high and width >= 1:
+        low = 1.0
     return say("%(low)s to %(high)s", low=write(low, width), high=write(high, width))
