@@ -31,6 +31,7 @@ def shoot(
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         reports = {}
+        Path(folder, "out").mkdir()
         for name, title in TITLES.items():
             spec = replace(mg.Spec.load(mg.examples.path(name)), title=title)
             reports[name] = mg.release(mg.plan(spec)).save(Path(folder, "out", name)) / "report.html"

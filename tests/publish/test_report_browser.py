@@ -109,6 +109,21 @@ def test_on_paper_every_table_is_unfolded_and_no_row_is_broken(opened, folders, 
         assert tab.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.parametrize("columns", [16, 32])
+def test_tables_of_many_columns_are_printed_across_the_page_with_all_their_columns(opened, tmp_path, columns):
+    values = {"down": {"range": [0, 39]}, "across": {"range": [0, columns - 1]}}
+    release = {"tables": [["down", "across"]], "strategy": "residual", "nonnegative": "none"}
+    spec = Spec.from_dict({"attributes": values, "release": release, "privacy": {"rho": "0.5"}})
+    frame = pd.DataFrame({"down": [n % 40 for n in range(90_000)], "across": [n % columns for n in range(90_000)]})
+    [(_, content)] = report_pages(mg.release(spec, frame, seed=1), None, "margrave 0")
+    (tmp_path / "report.html").write_bytes(content)
+    tab = opened(tmp_path / "report.html", 1046)  # 277 mm, the width of A4 across, without margins
+    tab.emulate_media(media="print")
+    table = "document.querySelector('table.cross')"
+    assert tab.evaluate(f"getComputedStyle({table}.closest('article')).page") == "across"
+    assert tab.evaluate(f"{table}.getBoundingClientRect().right") <= 1046
+
+
 WHOLE = bool(os.environ.get("MARGRAVE_SOAK"))
 """Whether axe looks at every page in every way, as `make soak` has it; otherwise at a part of them."""
 AXE = [(size, width, scheme) for size in (1, 3) for width, scheme in ((1280, "light"), (390, "dark"), (320, "light"))]

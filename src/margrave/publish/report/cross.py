@@ -22,6 +22,8 @@ Write = Callable[[float, float], str]
 """A number as text, by its value and the half-width of its interval."""
 NOBODY = "–"
 """In place of a share of nobody."""
+WIDE, VAST = 10, 18
+"""With more columns than the first a table is printed across the page, with more than the second in small letters."""
 SHADE = 0.34
 """The strongest shade of a cell: letters stay readable on it, in the light and in the dark."""
 
@@ -100,7 +102,8 @@ def cross_table(
         body.append(f'<tr><th scope="row">{broken(label)}</th>{"".join(cells)}</tr>')
     foot = _foot(cross, write)
     inner = f"<caption>{escape(caption)}</caption><thead>{head}</thead><tbody>{''.join(body)}</tbody>{foot}"
-    return scrolling(f'<table class="cross">{inner}</table>', caption)
+    kind = "cross vast" if len(names) > VAST else "cross wide" if len(names) > WIDE else "cross"
+    return scrolling(f'<table class="{kind}">{inner}</table>', caption)
 
 
 def _foot(cross: Cross, write: Write) -> str:
