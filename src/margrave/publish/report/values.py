@@ -14,7 +14,6 @@ from margrave.errors import UsageError
 from margrave.messages.catalogue import say, spoken
 from margrave.spec.codebook import Codebook
 
-
 _LEAST = 0.5
 """Smaller numbers are written as 0."""
 
