@@ -30,9 +30,9 @@ SUMS_95 = (
 )
 """How many hold 95 % of sums of Laplaces, by the sum of the fourth powers of their weights over the square of the sum
 of their squares: those of n that weigh the same, which is 1/n. Others lie at most 0.01 below the line between."""
-_MANY, _FEW, _MUCH = 199, 79, 1 << 14
-"""How often a tree is measured again, and where all groups together have so many values. One more than either is a
-multiple of forty, so that a fortieth of all, the drawn one among them, is a whole number of them."""
+_TIMES = ((1 << 19, 199), (1 << 23, 79), (1 << 62, 39))
+"""How often a tree is measured again, by how many values all quantiles of all groups have together, at most. One more
+is a multiple of forty, so that a fortieth of all, the drawn one among them, is a whole number of them."""
 _AT_ONCE = 1 << 16
 _FAR = 8
 """Sums that are so many standard errors off are not looked at."""
@@ -73,32 +73,34 @@ def _cumulative(
 class _Sought:
     """One quantile of one group: where it is by the estimate, and which values the noise lets it have.
 
-    ``beyond``: the monotone sums less a share of all, at the values ``start`` and after. The least value at which the
-    exact one is not negative is the quantile. ``above``: how many simulated errors are more than what is beyond. If
-    fewer than a fortieth are, the exact one is not below zero; if fewer than a fortieth are not, it is.
+    The monotone sums, less the share of all (``below``), are what is beyond: the quantile is the least value at which
+    the exact one is not negative. ``above``: for the values from ``start`` on, how many simulated errors are more than
+    what is beyond. If fewer than a fortieth are, the exact one is not below zero; if fewer than a fortieth are not, it
+    is.
     """
 
     share: float
+    below: float
     place: int
     start: int
-    beyond: Floats
-    above: NDArray[np.int64]
+    above: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, share: float, beyond: Floats, reach: float) -> _Sought:
-        place = min(int(np.searchsorted(beyond, 0.0)), len(beyond) - 1)
-        start, end = np.searchsorted(beyond, [-reach, reach])
-        return cls(share, place, int(start), beyond[start:end], np.zeros(end - start, np.int64))
+    def of(cls, share: float, sums: Floats, total: float, reach: float) -> _Sought:
+        below = share * total
+        start, place, end = np.searchsorted(sums, [below - reach, below, below + reach])
+        return cls(share, below, min(int(place), len(sums) - 1), int(start), np.zeros(end - start, np.uint8))
 
-    def compare(self, errors: Floats, of_all: Floats) -> None:
+    def compare(self, sums: Floats, errors: Floats, of_all: Floats) -> None:
         """Count simulated errors of the monotone sums, one row each, with those of the sum of all."""
-        near = errors[:, self.start : self.start + len(self.beyond)]
-        self.above[:] += np.count_nonzero(near - self.share * of_all[:, np.newaxis] > self.beyond, axis=0)
+        near = slice(self.start, self.start + len(self.above))
+        limits = sums[near] - self.below + self.share * of_all[:, np.newaxis]
+        self.above[:] += np.count_nonzero(errors[:, near] > limits, axis=0).astype(np.uint8)
 
     def ends(self, times: int, size: int) -> tuple[int, int]:
         """The first value whose sum may reach the share, and the one after the last whose sum may not."""
-        fewest = (times + 1) // 40
-        reached, missed = np.flatnonzero(times - self.above >= fewest), np.flatnonzero(self.above >= fewest)
+        fewest, above = (times + 1) // 40, self.above.astype(np.int64)
+        reached, missed = np.flatnonzero(times - above >= fewest), np.flatnonzero(above >= fewest)
         low = self.start + int(reached[0]) if reached.size else self.place
         high = self.start + int(missed[-1]) + 1 if missed.size else self.place
         return min(low, self.place), min(max(high, self.place), size - 1)
@@ -121,19 +123,17 @@ def _quantiles(
     kept = [_monotone(through[:size]) for through in sums]
     errors = [_most_error(mechanism, size, share) for share in shares]
     sought = [
-        [
-            _Sought.of(share, held - share * through[-1], _FAR * error)
-            for share, error in zip(shares, errors, strict=True)
-        ]
+        [_Sought.of(share, held, float(through[-1]), _FAR * error) for share, error in zip(shares, errors, strict=True)]
         for held, through in zip(kept, sums, strict=True)
     ]
-    times = _MANY if size * len(keys) <= _MUCH else _FEW
+    work = size * len(keys) * len(shares)
+    times = next(many for most, many in _TIMES if work <= most)
     for again, of_all in _measured_again(mechanism, size, times, generator):
         for held, several in zip(kept, sought, strict=True):
             world = np.maximum(held, 0.0)
             moved = np.array([_monotone(world + one) for one in again]) - world
             for one in several:
-                one.compare(moved, of_all)
+                one.compare(held, moved, of_all)
     for key, several in zip(keys, sought, strict=True):
         for one in several:
             low, high = one.ends(times, size)
