@@ -129,13 +129,13 @@ class Worker:
 
         return endpoint
 
-    async def run(self, one: Operation, request: Request, given: Any = None) -> Response:
-        """Do an operation, behind all checks. ``given``: a body that was read already."""
+    async def run(self, one: Operation, request: Request) -> Response:
+        """Do an operation, behind all checks."""
         who: list[str] = []
         try:
             self.check_address(one.name, request)
-            content = await self._content(one, request) if given is None else b""
-            reply, call = await run_in_threadpool(self._done, one, request, content, given, who)
+            content = await self._content(one, request)
+            reply, call = await run_in_threadpool(self._done, one, request, content, who)
             if one.name == "question" and call.query.get("wait") and reply.value["state"] == "waiting":
                 await self._waited(call.caller.name, call.path["id"], call.query["wait"])
                 reply = await run_in_threadpool(one.handler, call)
@@ -147,15 +147,13 @@ class Worker:
             await self.note(*named, one.name, response.status_code, at_once=one.noted_at_once)
         return response
 
-    def _done(
-        self, one: Operation, request: Request, content: bytes, given: Any, who: list[str]
-    ) -> tuple[HttpReply, Call]:
+    def _done(self, one: Operation, request: Request, content: bytes, who: list[str]) -> tuple[HttpReply, Call]:
         """What an operation gives, and the call that it was. All of it in one thread: who calls is told as ``who``."""
         caller = self.caller(request)
         if caller.person is not None:
             who.append(caller.person.name)
         self._check(one, caller, request)
-        call = self._call(one, caller, request, _read(content) if one.body is not None and given is None else given)
+        call = self._call(one, caller, request, None if one.body is None else _read(content))
         return one.handler(call), call
 
     async def note(self, who: str, address: str, name: str, status: int, *, at_once: bool) -> None:
