@@ -31,11 +31,54 @@ def price(noise: Noise, l1: int, l2_squared: int) -> Fraction:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """A private choice of what to measure: one of many candidates by their losses (`margrave.noise.selection`).
+
+    ``rate``: candidates are drawn by exp(−rate · loss). ``weight``: one record that comes or goes moves no loss by more
+    than this. The exponential mechanism pays with ρ, permute-and-flip (``pure``) with ε.
+    """
+
+    rate: Fraction
+    pure: bool
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0 or self.weight < 1:
+            raise UsageError("a selection needs a rate above zero and a weight of at least one")
+
+    def price(self, moved: int) -> Fraction:
+        """What it costs if losses, before their weights, move by at most ``moved``: ε = 2 · rate · move, or ε²/8."""
+        epsilon = 2 * self.rate * self.weight * moved
+        return epsilon if self.pure else epsilon**2 / 8
+
+
+@dataclass(frozen=True)
+class Round:
+    """One look at the data: a selection, then the chosen table, cell by cell, with the noise."""
+
+    selection: Selection
+    noise: Noise
+
+    def price(self, protection: Protection) -> Fraction:
+        """What it costs for one record, whichever table is chosen."""
+        moved = moved_cells(protection)
+        return self.selection.price(moved) + self.noise.price(moved, moved)
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """One query, answered with independent noise on each output."""
+    """One query, answered with independent noise on each output.
+
+    ``selection``: how the query was chosen, where that was done by looking at the data.
+    """
 
     query: Query
     noise: Noise
+    selection: Selection | None = None
+
+    def __post_init__(self) -> None:
+        if self.selection is not None and (self.query.contrast or self.query.residual or not self.query.margin):
+            raise UsageError("what is selected is a table, measured cell by cell")
 
     def price(self, l1: int, l2_squared: int) -> Fraction:
         """What a move of the exact answer by the given distances costs."""
@@ -80,12 +123,27 @@ class Disclosure:
     given: bool = False
 
 
-def cost(domain: Domain, measurements: Sequence[Measurement], protection: Protection) -> PureDP | ZCDP:
-    """The exact privacy cost of all measurements together, for one unit.
+def moved_cells(protection: Protection) -> int:
+    """How many cells of any one table a record moves, each by one: those it leaves and those it comes to."""
+    return 1 if protection.neighbours == "add-remove" and not protection.sensitive else 2
 
-    Adding costs over measurements is sequential composition.
+
+def cost(
+    domain: Domain, measurements: Sequence[Measurement], protection: Protection, rounds: Sequence[Round] = ()
+) -> PureDP | ZCDP:
+    """The exact privacy cost of all measurements together, and of rounds still to come, for one unit.
+
+    Adding costs over measurements is sequential composition, adaptive where one was selected by what others told. A
+    round costs the same whichever table is selected, so that the sum is known before.
     """
-    return cost_of_unit(measurements, worst_move(domain, measurements, protection), protection.records)
+    fixed = [one for one in measurements if one.selection is None]
+    chosen = [Round(one.selection, one.noise) for one in measurements if one.selection is not None]
+    looked = sum((one.price(protection) for one in (*chosen, *rounds)), Fraction(0))
+    worst = worst_move(domain, fixed, protection) if fixed else Fraction(0)
+    kinds = {one.selection.pure == one.noise.pure for one in (*chosen, *rounds)}
+    if not all(kinds):
+        raise UsageError("a selection must pay in the unit of the noise of its round")
+    return cost_of_unit(measurements, worst + looked, protection.records)
 
 
 def cost_of_unit(measurements: Sequence[Measurement], price: Fraction, records: int = 1) -> PureDP | ZCDP:

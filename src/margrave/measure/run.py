@@ -16,6 +16,7 @@ from margrave.crossing import Answer, ExactTables, Measured
 from margrave.errors import DataError, RefusedError
 from margrave.facts.declared import given_total, is_given
 from margrave.measure.engines.count import count_margins, count_tables
+from margrave.measure.looking import look
 from margrave.measure.sources.files.commas import as_written, number_columns
 from margrave.measure.sources.sources import Source, open_source
 from margrave.measure.swallowed import warn_of_swallowed
@@ -77,7 +78,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         return plan.encoding.counts(margin, tables[sources[margin]])
 
     left = Counter(sources[one.query.margin] for one in plan.measurements)
-    left.update(sources[margin] for margin in declared)
+    left.update(sources[margin] for margin in (*declared, *(plan.candidates.margins if plan.rounds else ())))
     requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
     answers: dict[int, Answer] = {}
     for number, noise in sample_many(requests, generator):
@@ -94,6 +95,8 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         cells = {(margin, codes): int(exact(margin)[codes]) for margin, codes in plan.cells}
     else:
         known, cells = given_facts(plan)
+    if plan.rounds:
+        ordered = look(plan, exact, ordered, known, generator, progress)
     return Measured(ordered, known, generator.private, cells)
 
 

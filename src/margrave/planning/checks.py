@@ -9,6 +9,7 @@ from margrave.errors import RefusedError
 from margrave.facts.declared import check_declared, is_given
 from margrave.noise import safe_tail
 from margrave.planning.limits import COUNTED_RECORDS
+from margrave.planning.looking.refusals import no_looking
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.spec.spec import Spec
 
@@ -53,9 +54,24 @@ def check_overflow(plan: Plan) -> None:
     """Refuse noise so wide that a noisy sum might not fit into 64 bits."""
     domain = plan.domain
     kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
+    most = max(map(domain.cells, plan.candidates.margins)) if plan.rounds else 0
+    kinds |= {(one.noise, (), most) for one in plan.rounds}
     for noise, sizes, outputs in kinds:
         if COUNTED_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
             raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
+
+
+def _check_selected(plan: Plan) -> None:
+    """Refuse a plan that selects otherwise than its spec allows: what its selections cost would not be what it says."""
+    selections = [one.selection for one in plan.measurements if one.selection is not None]
+    selections += [one.selection for one in plan.rounds]
+    if not selections:
+        return
+    offered, weights = plan.candidates, {one.weight for one in selections}
+    if no_looking(plan.spec, len(offered.margins)) or plan.strategy != "adaptive" or weights != {offered.weight}:
+        raise RefusedError("the plan selects tables in a way that its spec does not allow: plan again")
+    if not {*plan.selected} <= {*offered.margins}:
+        raise RefusedError("the plan has selected a table that its spec does not offer: plan again")
 
 
 def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
@@ -80,6 +96,7 @@ def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:
     wanted = {plan.measured_margin(margin) for margin in spec.margins}
     if set(plan.exact) != set(known_margins(spec, wanted, encoding)):
         raise RefusedError("the plan publishes other tables exactly than its spec allows: plan again from the spec")
+    _check_selected(plan)
     # The guarantee is in the unit of the budget; pure ε is also (ε, δ) for any δ.
     same_letter = plan.guarantee.symbol == spec.budget.symbol
     if not same_letter or plan.guarantee.amount > (1 + room) * spec.budget.amount:

@@ -39,6 +39,7 @@ STRATEGIES = {
     "efron-stein": later("counts of each table what it adds to smaller ones, all with the same noise"),
     "margins": later("counts each wanted table by itself"),
     "base": later("counts one full table, from which all others follow"),
+    "adaptive": later("counts everything a little, then what a model of that gets most wrong"),
 }
 """What a strategy does, where a plan names it."""
 
@@ -88,6 +89,20 @@ def forecast_rows(plan: Plan, most: int | None = None) -> Rows:
         for row in plan.forecast[:most]
     ]
     return _shortened(rows, len(plan.forecast) - (most or len(plan.forecast)), later("… and %(left)s more tables"))
+
+
+def round_words(plan: Plan) -> tuple[str, ...]:
+    """What the rounds of a plan do that looks at the data, and what its forecast is worth."""
+    if not plan.rounds:
+        return ()
+    first, last = (number(one.noise.variance**0.5) for one in (plan.rounds[0], plan.rounds[-1]))
+    return (
+        f"Then {len(plan.rounds)} rounds look at the data: each selects, privately, one of "
+        f"{len(plan.candidates.margins)} tables and counts it cell by cell, with noise of {first} in the first round "
+        f"and {last} in the last.",
+        "The forecast is a bound: it knows the measurements above, and not which tables will be selected. These can "
+        "only add to what is known of a table, so no unbiased table has a larger error than is forecast.",
+    )
 
 
 def _shortened(rows: Rows, left: int, more: str) -> Rows:
@@ -142,6 +157,7 @@ def describe(plan: Plan, most: int = 30) -> str:
         plain_table(COUNTED_HEADERS, counted_rows(plan, most)),
         plain_table(FORECAST_HEADERS, forecast_rows(plan, most)),
         *plan.promise.words(),
+        *round_words(plan),
         *plan.said_of_facts,
         *said_of_size(plan),
         plan.publishing.words(),
@@ -152,7 +168,13 @@ def describe(plan: Plan, most: int = 30) -> str:
 
 def describe_html(plan: Plan, most: int = 12) -> str:
     """The plan for a notebook."""
-    words = [*plan.promise.words(), *plan.said_of_facts, *said_of_size(plan), plan.publishing.words()]
+    words = [
+        *plan.promise.words(),
+        *round_words(plan),
+        *plan.said_of_facts,
+        *said_of_size(plan),
+        plan.publishing.words(),
+    ]
     words += [f"Warning: {text}." for text in plan.warnings]
     return (
         f"<div><p><strong>{escape(_heading(plan))}</strong></p>"

@@ -23,6 +23,13 @@ FEW_ATTRIBUTES, LISTED_MARGINS = 10, 1 << 16
 WIDE_CELLS, ALL_WIDE_CELLS = 1 << 20, 1 << 24
 """The most cells of a table whose margins are not listed, and of all such tables together."""
 
+MODEL_CELLS = 1 << 18
+"""The most cells of all cliques of a graphical model together: one step of its fit goes through all of them."""
+MODEL_SIMULATIONS = 16
+"""How often the error bars of a graphical model are simulated."""
+CANDIDATES = 2000
+"""The most tables that a plan which looks at the data chooses between: in each round each meets the model."""
+
 FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
 RECORD_READS = 120_000

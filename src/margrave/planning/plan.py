@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
-from margrave.budget.events import Disclosure, Measurement, Protection, cost, cost_of_unit
+from margrave.budget.events import Disclosure, Measurement, Protection, Round, cost, cost_of_unit
 from margrave.budget.units import ZCDP, Budget, PureDP
 from margrave.errors import RefusedError
 from margrave.facts.declared import (
@@ -32,7 +32,6 @@ from margrave.facts.declared import (
 from margrave.facts.facts import Facts
 from margrave.ledger.values import Notion
 from margrave.messages.catalogue import Messages, spoken
-from margrave.noise import DiscreteLaplace
 from margrave.noise.sums import WeightedSum
 from margrave.planning.asked import Sheet
 from margrave.planning.defaults import LEVEL
@@ -40,6 +39,8 @@ from margrave.planning.describe import describe, describe_html, sheets
 from margrave.planning.effect import fact_words
 from margrave.planning.forecast import prediction
 from margrave.planning.forecast.accuracy import Accuracy, Outputs, TableForecast, forecast
+from margrave.planning.forecast.theorems import theorem_bounds
+from margrave.planning.looking.candidates import Candidates, candidates_of
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.warned import warnings_of
@@ -55,7 +56,9 @@ class Plan:
     """Everything that a release will do, known before any data is opened: an `Asked`.
 
     ``strategy`` is the one chosen, never "auto". ``exact`` are the margins that are published without noise because
-    they are the same in all neighbours. The ``encoding`` says by which attributes everything is measured.
+    they are the same in all neighbours. The ``encoding`` says by which attributes everything is measured. ``rounds``
+    are looks at the data that are still to come: each selects a further table to measure. Once they are done, the plan
+    of what was measured (`grown`) has their measurements, and costs the same.
     """
 
     way: ClassVar[str] = "release"
@@ -66,6 +69,7 @@ class Plan:
     protection: Protection
     exact: tuple[Margin, ...]
     encoding: Encoding
+    rounds: tuple[Round, ...] = ()
 
     def __repr__(self) -> str:
         return describe(self)
@@ -118,7 +122,9 @@ class Plan:
     def cost(self) -> PureDP | ZCDP:
         """The exact cost for one unit, derived from the measurements and the public facts alone."""
         if self.spec.induced is None:
-            return cost(self.domain, self.measurements, self.protection)
+            return cost(self.domain, self.measurements, self.protection, self.rounds)
+        if self.rounds or self.selected:
+            raise RefusedError("with public facts nothing is measured by looking at the data: its price is not known")
         price = self._price.value
         if not price:
             unless = "" if given_total(self.spec) is None else ", unless they contradict each other"
@@ -126,6 +132,24 @@ class Plan:
                 f"the public facts already tell all that is asked{unless}: this needs no private release"
             )
         return cost_of_unit(self.measurements, price)
+
+    @property
+    def selected(self) -> tuple[Margin, ...]:
+        """The tables that were selected by looking at the data, in the order of the rounds."""
+        return tuple(one.query.margin for one in self.measurements if one.selection is not None)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The tables that its rounds choose between, and how much each of them matters."""
+        wanted: dict[Margin, float] = {}
+        for table in self.spec.workload:
+            margin = self.measured_margin(table.margin)
+            wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
+        return candidates_of(self.domain, wanted)
+
+    def grown(self, measurements: Iterable[Measurement]) -> Plan:
+        """The plan once its rounds are done, with all that was measured."""
+        return replace(self, measurements=tuple(measurements), rounds=()) if self.rounds else self
 
     @property
     def most_records(self) -> int | None:
@@ -291,19 +315,7 @@ class Plan:
         They hold for the tables of the linear program with nearest rounding, and are known for ``fourier`` on binary
         attributes and for ``efron-stein``, both with Laplace noise.
         """
-        noise = self.measurements[0].noise
-        if self.strategy not in ("fourier", "efron-stein") or not isinstance(noise, DiscreteLaplace):
-            return {}
-        number = sum(measurement.query.outputs(self.domain) for measurement in self.measurements)
-        # Half a count more than the continuous tail bound covers the discrete one: P(|Z| > t) ≤ exp(−(t − ½)/scale).
-        largest = float(noise.scale) * log(number / delta) + 0.5
-        # Scales are those of whole-number answers: contrasts, or ∏k_j times the blocks f^S.
-        rounding = number if self.strategy == "fourier" else number / 2
-        bounds = {}
-        for margin in self.spec.margins:
-            width = len(self.measured_margin(margin))
-            bounds[margin] = 2**width * 2 * largest + rounding
-        return bounds
+        return theorem_bounds(self, delta)
 
     @cached_property
     def publishing(self) -> Publishing:
@@ -324,7 +336,8 @@ class Plan:
     def counted(self) -> tuple[Margin, ...]:
         """The margins, in terms of what is measured, whose exact counts the measurements need."""
         known = () if is_given(self.spec) else (*self.exact, *(margin for margin, _ in self.cells))
-        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known]))
+        looked = self.candidates.margins if self.rounds else ()
+        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known, *looked]))
 
     def counted_margin(self, margin: Margin) -> Margin:
         """The margin of the spec that holds the counts for a margin in terms of what is measured."""

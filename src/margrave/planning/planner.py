@@ -17,6 +17,9 @@ from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
 from margrave.planning.expected import Expected, expected_rmse, expects
 from margrave.planning.limits import FEW_TABLES, SOUGHT_CELLS
+from margrave.planning.looking.candidates import candidates_of
+from margrave.planning.looking.refusals import no_looking
+from margrave.planning.looking.rounds import make_rounds, round_count
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.every import strategy_named
@@ -69,6 +72,8 @@ def candidates(spec: Spec, *, every: bool = False) -> list[Choice]:
         check_wide(spec)
     check_spec(spec)
     kinds = spec.budget.gaussian
+    if strategy_named(spec.strategy).fixed < 1 if spec.strategy != "auto" else False:
+        kinds = kinds[:1]  # the forecast of its fixed measurements does not tell which noise is better for its rounds
     further = _simple(spec) if every and spec.strategy == "auto" else ()
     return [
         _choose(spec, name, gaussian)
@@ -108,6 +113,8 @@ def _base_cells(spec: Spec) -> int:
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     encoding: Encoding = Plain(spec.domain)
     strategy = strategy_named(name)
+    if strategy.fixed < 1:
+        _check_looking(spec)
     if strategy.binary and any(attribute.size > 2 for attribute in spec.domain):
         encoding = BinaryEncoding(spec.domain)
     wanted: dict[Margin, float] = {}
@@ -120,6 +127,14 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     share = strategy.wide if is_wide_workload(spec) else strategy.share
     assert share is not None, "check_wide refuses strategies that list margins"
     return Choice(name, problem, share(problem), encoding)
+
+
+def _check_looking(spec: Spec) -> None:
+    encoding = Plain(spec.domain)
+    wanted = {encoding.margin(table.margin): float(table.weight) for table in spec.workload}
+    reason = no_looking(spec, len(candidates_of(encoding.encoded, wanted).margins))
+    if reason is not None:
+        raise RefusedError(f"strategy = 'adaptive' is not possible here: {reason}; use 'auto'")
 
 
 def _rating(spec: Spec, choice: Choice) -> float:
@@ -156,14 +171,27 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
     # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
     tried = Plan(spec, choice.strategy, _measurements(domain, shares, gaussian), protection, known, choice.encoding)
     unit = tried.cost.amount
-    rounded = {share: rounded_down(share * allowed / unit) for share in set(shares.values())}
+    fixed = allowed * strategy_named(choice.strategy).fixed
+    rounded = {share: rounded_down(share * fixed / unit) for share in set(shares.values())}
     spent = {query: rounded[share] for query, share in shares.items()}
     measurements = _measurements(domain, spent, gaussian, short=True)
     plan = Plan(spec, choice.strategy, measurements, protection, known, choice.encoding)
+    plan = _looking(plan, allowed, gaussian)
     if plan.cost.amount > allowed:
         raise RefusedError(f"the plan would cost more than its budget of {budget}: this is a fault in Margrave")
     check_overflow(plan)
     return plan
+
+
+def _looking(plan: Plan, allowed: Fraction, gaussian: bool) -> Plan:
+    """The plan with what is left of the budget in rounds that look at the data, where its strategy has them."""
+    if strategy_named(plan.strategy).fixed == 1:
+        return plan
+    attributes = {name for margin in plan.candidates.margins for name in margin}
+    # What one record may cost: for a unit of m of them ε is m times as much, ρ m² times.
+    left = (allowed - plan.cost.amount) / plan.protection.records ** (2 if gaussian else 1)
+    count = round_count(len(attributes))
+    return replace(plan, rounds=make_rounds(left, count, gaussian, plan.protection, plan.candidates.weight))
 
 
 def _measurements(

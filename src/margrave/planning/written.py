@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from margrave.algebra.query import Query
-from margrave.budget.events import Disclosure, Measurement
+from margrave.budget.events import Disclosure, Measurement, Round, Selection
 from margrave.budget.numbers import exact_number, exact_text
 from margrave.budget.units import Budget
 from margrave.errors import BundleError, MargraveError
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from margrave.planning.plan import Plan
     from margrave.planning.promise.guarantee import Guarantee
     from margrave.spec.spec import Spec
+
+EXPONENTIAL, PERMUTED = "exponential", "permute-and-flip"
+"""The rules by which tables are selected, as bundles name them."""
 
 
 def notion_of(spec: Spec) -> Notion:
@@ -73,7 +76,13 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "records_per_unit": protection.records,
             **({"counted": True} if protection.counted else {}),
         },
+        **({"rounds": [round_json(one) for one in plan.rounds]} if plan.rounds else {}),
     }
+
+
+def round_json(one: Round) -> dict[str, Any]:
+    """One look at the data that is still to come."""
+    return {"selected": selection_json(one.selection), "noise": noise_json(one.noise)}
 
 
 def disclosure_json(disclosure: Disclosure) -> dict[str, Any]:
@@ -92,7 +101,22 @@ def measurement_json(measurement: Measurement) -> dict[str, Any]:
         found["contrast"] = list(query.contrast)
     if query.residual:
         found["residual"] = list(query.residual)
-    return found | {"noise": noise_json(noise)}
+    selected = {} if measurement.selection is None else {"selected": selection_json(measurement.selection)}
+    return found | {"noise": noise_json(noise)} | selected
+
+
+def selection_json(selection: Selection) -> dict[str, Any]:
+    """How a table was selected."""
+    rule = PERMUTED if selection.pure else EXPONENTIAL
+    return {"rule": rule, "rate": exact_text(selection.rate), "weight": selection.weight}
+
+
+def _selection_from_json(value: Mapping[str, Any] | None) -> Selection | None:
+    if value is None:
+        return None
+    if value["rule"] not in (PERMUTED, EXPONENTIAL) or type(value["weight"]) is not int:
+        raise KeyError
+    return Selection(exact_number(value["rate"]), value["rule"] == PERMUTED, value["weight"])
 
 
 def noise_json(noise: Noise) -> dict[str, str]:
@@ -104,7 +128,8 @@ def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
     """The inverse of `measurement_json`."""
     try:
         parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
-        return Measurement(Query(*parts), noise_from_json(value["noise"]))
+        selection = _selection_from_json(value.get("selected"))
+        return Measurement(Query(*parts), noise_from_json(value["noise"]), selection)
     except (KeyError, TypeError, AttributeError, MargraveError):
         pass
     raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
@@ -132,6 +157,7 @@ def account_json(plan: Plan) -> dict[str, Any]:
         "words": list(plan.words()),
         "beliefs": _beliefs(guarantee),
         "measurements": list(plan.events),
+        **({"rounds": [round_json(one) for one in plan.rounds]} if plan.rounds else {}),
         "exact": [list(margin) for margin in plan.exact],
         **({"disclosed": list(plan.disclosed)} if plan.disclosed else {}),
         "rmse": plan.rmse,

@@ -61,7 +61,8 @@ class Released:
     level: float = LEVEL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "plan", replace(self.plan, spec=self.plan.spec.without_data()))
+        grown = self.plan.grown(one.measurement for one in self.measured.answers)
+        object.__setattr__(self, "plan", replace(grown, spec=grown.spec.without_data()))
 
     def __repr__(self) -> str:
         private = "private" if self.private else "NOT PRIVATE: the noise comes from a seed"

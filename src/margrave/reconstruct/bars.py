@@ -22,7 +22,8 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
-from margrave.planning.limits import record_simulations, simulations
+from margrave.planning.limits import MODEL_SIMULATIONS, record_simulations, simulations
+from margrave.planning.publication.publishing import GRAPHICAL
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.reconstruct.publication import Published, digest
@@ -61,6 +62,8 @@ def replicates(published: Published) -> int:
     if published.method == "records":
         reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
         return record_simulations(len(published.held.records()) * reads)
+    if published.method == GRAPHICAL:
+        return MODEL_SIMULATIONS
     return 0 if published.method in RAISED else simulations(published.domain.cells(), published.method)
 
 

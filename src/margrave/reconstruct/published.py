@@ -11,11 +11,12 @@ from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain
 from margrave.algebra.lattice import maximal
 from margrave.planning.limits import KEPT_CELLS
-from margrave.planning.publication.publishing import covered_margins, is_wide_plan, used_domain
+from margrave.planning.publication.publishing import GRAPHICAL, covered_margins, is_wide_plan, used_domain
 from margrave.planning.publication.raises import table_raise
 from margrave.progress import Progress, counted
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, keep
+from margrave.reconstruct.graphical.publish import publish_model
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.nonnegative.choice import solved, solved_together
 from margrave.reconstruct.nonnegative.solvers import NonNegative
@@ -56,6 +57,8 @@ def publish(
     domain = used_domain(plan)
     if how.records:
         return _publish_records(plan, fit, domain, progress, like)
+    if how.method == GRAPHICAL:
+        return publish_model(plan, fit, domain, like)
     if how.raises is not None:
         margins, said = raised_margins(plan, fit, domain)
         return Published(domain, margins, how.method, how.rounding, {}, said)
@@ -75,7 +78,7 @@ def publish_again(
     domain, how = like.domain, plan.publishing
     if not fits:
         return []
-    if how.records or how.raises is not None or is_wide_plan(plan):
+    if how.records or how.method == GRAPHICAL or how.raises is not None or is_wide_plan(plan):
         step, found = counted(progress, len(fits)), []
         for fit in fits:
             found.append(publish(plan, fit, like=like))

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from margrave.budget.neighbours import Neighbours as Neighbours
 
-Strategy = Literal["auto", "search", "residual", "fourier", "efron-stein", "margins", "base"]
+Strategy = Literal["auto", "search", "residual", "fourier", "efron-stein", "margins", "base", "adaptive"]
 Objective = Literal["mean", "max"]
 Nonnegative = Literal[
     "auto", "least-squares", "linear-program", "simple", "simple-table", "simple-margins", "none", "records"

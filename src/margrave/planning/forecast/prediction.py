@@ -22,7 +22,7 @@ from margrave.planning.limits import (
     record_simulations,
     sweeps,
 )
-from margrave.planning.publication.publishing import grounds_for, record_reads
+from margrave.planning.publication.publishing import GRAPHICAL, grounds_for, record_reads
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -52,6 +52,8 @@ _RECORD_COPIES = 12
 """Arrays of the size of all fitted tables that are held together while records are fitted."""
 _TEMPERATURES = 8
 """How many temperatures a fit of records tries, about."""
+_ROUGHER = 4
+"""How many times as fast a model is fitted between rounds as for what is published."""
 _SWEEP, _READ, _VALUE, _KIND = 1.5e-3, 1.6e-9, 20e-9, 2e-9
 """Seconds of a sweep, and in it of reading a number, of weighing a value of a record, and a kind for one of them."""
 
@@ -83,6 +85,8 @@ def seconds(plan: Plan) -> float:
     tables = len(plan.spec.margins) + len(plan.measurements)
     once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
     how = plan.publishing
+    if how.method == GRAPHICAL:
+        return once + how.seconds * (1 + len(plan.rounds) / _ROUGHER + how.simulations)
     again = how.simulations * (once + how.choice.again(grounds_for(plan))) if how.simulations else 0.0
     return once + how.seconds + again
 

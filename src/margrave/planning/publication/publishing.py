@@ -13,6 +13,8 @@ from margrave.planning.limits import (
     FULL_CELLS,
     KEPT_CELLS,
     LISTED_ATTRIBUTES,
+    MODEL_CELLS,
+    MODEL_SIMULATIONS,
     RECORD_READS,
     is_wide,
     simulations,
@@ -23,8 +25,10 @@ from margrave.planning.publication.raises import RAISED, TABLE, Raises, no_raise
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-UNBIASED, RECORDS = "none", "records"
-"""What is published where it is not a full table made non-negative: tables as they are measured, or fitted records."""
+UNBIASED, RECORDS, GRAPHICAL = "none", "records", "graphical"
+"""What is published where it is not a full table made non-negative: tables as they are measured, fitted records, or
+records of a graphical model.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ class Publishing:
             return f"Tables will be published unbiased, with fractions and negative counts: {self.why_not}."
         if self.records:
             return "Tables will be published as those of fitted records: whole numbers, none of them negative."
+        if self.method == GRAPHICAL:
+            return (
+                "Tables will be published as those of records of a graphical model of what was selected: whole "
+                "numbers, none of them negative."
+            )
         if self.raises is not None:
             return f"Tables will be published non-negative by {self.method}, with fractions. " + self.raises.words(
                 self.method
@@ -97,6 +106,8 @@ def decide(plan: Plan) -> Publishing:
     asked, domain = plan.spec.nonnegative, used_domain(plan)
     if asked == "none":
         return _unbiased(asked, "the spec asks for the unbiased tables")
+    if asked == "auto" and (plan.rounds or plan.selected):
+        return _graphical(plan, asked)
     large = domain.cells() > FULL_CELLS
     if asked == RECORDS or (asked == "auto" and large):
         reason = _no_records(plan)
@@ -115,6 +126,15 @@ def decide(plan: Plan) -> Publishing:
         return _unbiased(asked, reason)
     again = simulations(domain.cells(), choice.method)
     return Publishing(asked, choice, plan.spec.rounding, None, domain.cells(), choice.effort(grounds), again)
+
+
+def _graphical(plan: Plan, asked: str) -> Publishing:
+    """Records of a model of the selected tables. A step of its fit goes through all its cells, at most so many."""
+    if plan.spec.rounding == "none":
+        return _unbiased(asked, "records are whole numbers: leave out rounding")
+    cells = min(MODEL_CELLS, sum(map(plan.domain.cells, plan.selected or plan.candidates.margins)))
+    seconds = 0.5 + 300 * (2e-3 + 2e-8 * cells)
+    return Publishing(asked, Chosen(GRAPHICAL), "controlled", None, 0, seconds, MODEL_SIMULATIONS)
 
 
 def _raised(plan: Plan, method: str) -> Publishing:

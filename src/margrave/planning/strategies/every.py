@@ -1,5 +1,6 @@
 """Every strategy: imported here, each is known by its name."""
 
+from margrave.planning.strategies import adaptive as adaptive
 from margrave.planning.strategies import base as base
 from margrave.planning.strategies import efron_stein as efron_stein
 from margrave.planning.strategies import fourier as fourier

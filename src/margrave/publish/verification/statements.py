@@ -18,7 +18,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.words import name_of
 from margrave.errors import VerificationError
 from margrave.planning.publication.methods import METHODS, SHRUNK, TRIMMED
-from margrave.planning.publication.publishing import RECORDS
+from margrave.planning.publication.publishing import GRAPHICAL, RECORDS
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Step
 from margrave.publish.bundle.account import parsed
@@ -102,8 +102,8 @@ def _check_methods(release: Released) -> None:
         method = published.method.removesuffix(TRIMMED).removesuffix(SHRUNK)
         # Where the full table is too large to be held, 'simple' becomes another method.
         wanted = release.plan.publishing.method if spec.nonnegative == "simple" else spec.nonnegative
-        said.append(("published.method", method, wanted, (*METHODS, RECORDS, *RAISED)))
-        ways = ("controlled",) if published.method == RECORDS else (spec.rounding, "none")
+        said.append(("published.method", method, wanted, (*METHODS, RECORDS, GRAPHICAL, *RAISED)))
+        ways = ("controlled",) if published.method in (RECORDS, GRAPHICAL) else (spec.rounding, "none")
         said.append(("published.rounding", published.rounding, "auto", ways))
     for place, found, asked, there in said:
         if found == "auto" or found not in ((asked,) if asked != "auto" else there):

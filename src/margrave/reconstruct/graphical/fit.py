@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy.optimize import minimize
 
 from margrave.algebra.arrays import Array, Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.residual import centre
 from margrave.errors import UsageError
 from margrave.reconstruct.graphical.beliefs import Potentials, Propagation
+from margrave.reconstruct.graphical.descent import minimised
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.graphical.trees import junction_tree
 
@@ -39,8 +39,6 @@ TOLERANCE = 1e-7
 """The fit ends when a step gains less than this part of the dual's value."""
 _GRADIENT = 1e-5
 """It ends as well when no cell is further off than this part of the root of its count."""
-_MEMORY = 20
-"""How many earlier steps the search learns the curvature from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +151,6 @@ class _Problem:
         ]
         if not begun:
             return [], 0
-        options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": tolerance, "gtol": _GRADIENT}
         variables = np.concatenate([one.ravel() for one in begun])
-        found = minimize(self._value, variables, jac=True, method="L-BFGS-B", options=options)
-        return self._potentials(found.x), int(found.nfev)
+        found, taken = minimised(self._value, variables, steps=steps, tolerance=tolerance, flat=_GRADIENT)
+        return self._potentials(found), taken

@@ -1,8 +1,9 @@
 """Noisy answers as bytes, for a ledger to keep from the moment they are drawn until their bundle is there.
 
 A line that names the format and the question, then every number as eight bytes, the lowest first: the outputs of each
-measurement, the exact tables and the single exact cells, all in the order of the plan. So the length follows from the
-plan alone, and whether there is room for it says nothing about the data.
+measurement, the exact tables and the single exact cells, all in the order of the plan. Of a round that selects a table,
+the number of the table among the candidates, and as many numbers as the largest of these has, zeros after its own. So
+the length follows from the plan alone, and whether there is room for it says nothing about the data.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.algebra.query import Query
+from margrave.budget.events import Measurement, Round
 from margrave.crossing import Answer, Measured
 from margrave.errors import VerificationError
 from margrave.files.content import AnswerFile, Content, reader_of, room, size_of
@@ -45,6 +48,7 @@ def unpack(plan: Plan, question: str, content: Content) -> Measured:
     """The inverse of `pack`. What does not fit the plan and the question is refused."""
     found = arrays_of(question, content, tuple(_shapes(plan)))
     answers = tuple([Answer(one, next(found)) for one in plan.measurements])
+    answers += tuple([_selected(plan, one, int(next(found)), next(found)) for one in plan.rounds])
     exact = {margin: next(found) for margin in plan.exact}
     return Measured(answers, exact, True, {cell: int(next(found)) for cell in plan.cells})
 
@@ -73,15 +77,41 @@ def _first_line(question: str) -> bytes:
 def _shapes(plan: Plan) -> Iterator[tuple[int, ...]]:
     """The shapes of all that is kept, in order; a single cell has none."""
     yield from (one.query.shape(plan.domain) for one in plan.measurements)
+    for _ in plan.rounds:
+        yield from ((), (_largest(plan),))
     yield from map(plan.domain.shape, plan.exact)
     yield from (() for _ in plan.cells)
 
 
 def _parts(plan: Plan, question: str, measured: Measured) -> Iterator[bytes]:
-    answers = (answer.outputs for answer in measured.answers)
+    answers = chain.from_iterable(_arrays(plan, answer) for answer in measured.answers)
     exact = (measured.exact[margin] for margin in plan.exact)
     cells = np.array([measured.cells[cell] for cell in plan.cells], dtype=_NUMBER)
     return bytes_of(question, chain(answers, exact, (cells,)))
+
+
+def _largest(plan: Plan) -> int:
+    """The cells of the largest table that a round may select."""
+    return max(map(plan.domain.cells, plan.candidates.margins))
+
+
+def _arrays(plan: Plan, answer: Answer) -> Iterator[NDArray[np.int64]]:
+    """What is kept of one answer."""
+    measurement = answer.measurement
+    if measurement.selection is None:
+        yield answer.outputs
+        return
+    yield np.array(plan.candidates.margins.index(measurement.query.margin))
+    yield np.pad(answer.outputs.ravel(), (0, _largest(plan) - answer.outputs.size))
+
+
+def _selected(plan: Plan, one: Round, number: int, outputs: NDArray[np.int64]) -> Answer:
+    """The inverse, for one round of the plan."""
+    if not 0 <= number < len(plan.candidates.margins):
+        raise VerificationError("the noisy answers that the ledger keeps are of a table that the plan does not offer")
+    margin = plan.candidates.margins[number]
+    shape = plan.domain.shape(margin)
+    return Answer(Measurement(Query(margin), one.noise, one.selection), outputs[: prod(shape)].reshape(shape))
 
 
 def _array(file: IO[bytes], shape: tuple[int, ...]) -> NDArray[np.int64]:

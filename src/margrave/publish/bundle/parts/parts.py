@@ -17,7 +17,7 @@ from margrave.algebra.query import Query
 from margrave.errors import BundleError, MargraveError
 from margrave.files.untrusted import MOST_HELD
 from margrave.planning.limits import FULL_CELLS
-from margrave.planning.publication.publishing import used_domain
+from margrave.planning.publication.publishing import GRAPHICAL, used_domain
 from margrave.planning.publication.raises import RAISED
 from margrave.publish.bundle.parts.names import (
     CELLS,
@@ -106,13 +106,14 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
         raise BundleError("release.json does not say how the published table was made") from None
     if about[0] in RAISED:
         return Published(domain, _read_margins(plan, domain, content), *about)
-    if "temperature" not in said and domain.cells() > FULL_CELLS:
+    fitted = "temperature" in said
+    if not fitted and about[0] != GRAPHICAL and domain.cells() > FULL_CELLS:
         raise BundleError("release.json announces a table with more cells than any that is published as a whole")
     if rounding == "none":
         counts = numbers_in(read_parquet(content, f"{FITTED}.parquet", domain.cells(), ["count"]).column("count"))
         return Published(domain, FullTable(domain, counts.reshape(domain.shape())), *about)
     batches = read_microdata(plan, rows, content)
-    if "temperature" not in said:
+    if not fitted and about[0] != GRAPHICAL:
         return Published(domain, FullTable(domain, _counted(domain, batches)), *about)
     if rows * len(domain) > MOST_HELD:
         raise BundleError(f"{MICRODATA}.parquet has more than {MOST_HELD} values: too many to be held")
@@ -121,7 +122,7 @@ def read_published(plan: Plan, said: Mapping[str, Any], content: bytes) -> Publi
     for batch in batches:
         codes[at : at + len(batch)] = batch
         at += len(batch)
-    return Published(domain, Records(domain, codes), *about, *_fitted(domain, said))
+    return Published(domain, Records(domain, codes), *about, *(_fitted(domain, said) if fitted else ()))
 
 
 def _read_margins(plan: Plan, domain: Domain, content: bytes) -> Margins:

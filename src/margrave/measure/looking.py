@@ -1,0 +1,130 @@
+"""Looking where to measure: rounds of private selection, each followed by a measurement of what was selected.
+
+In each round a graphical model is fitted to all noisy answers so far (no data), rounded to whole numbers, and every
+candidate table ``c`` gets the whole-number loss
+
+    loss(c) = w_c · (a_c − Σ |x_c − m_c|)
+
+with ``x_c`` its exact counts, ``m_c`` those of the model, ``a_c`` the error that is expected to be left after measuring
+it, and ``w_c`` how much it matters. Given the answers so far, only ``x_c`` depends on the data, and one record that
+comes or goes moves one cell of it by one: so every loss moves by at most ``w_c`` (twice that where a record is
+replaced), and the selection is private at its price (docs/adaptive.md). Which tables are candidates, and how large the
+model may grow, follows from public numbers and from what was selected before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.algebra.arrays import Floats, Integers
+from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.query import Query
+from margrave.budget.events import Measurement, Round
+from margrave.crossing import Answer, Measured
+from margrave.errors import RefusedError
+from margrave.noise import Generator
+from margrave.noise.selection import permute_and_flip, select
+from margrave.planning.forecast.accuracy import Accuracy
+from margrave.planning.limits import MODEL_CELLS
+from margrave.planning.plan import Plan
+from margrave.planning.publication.publishing import used_domain
+from margrave.progress import Progress, counted
+from margrave.reconstruct.graphical.model import GraphicalModel
+from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.trees import tree_cells
+from margrave.reconstruct.unbiased import Fit
+
+_ROUGH = 1e-5
+"""How exactly models are fitted between rounds; what is published is fitted again."""
+_ABSOLUTE = sqrt(2 / pi)
+"""The mean absolute value of a normal error of size 1."""
+
+
+def look(
+    plan: Plan,
+    exact: Callable[[Margin], NDArray[np.int64]],
+    fixed: Sequence[Answer],
+    known: Mapping[Margin, NDArray[np.int64]],
+    generator: Generator,
+    progress: Progress | None = None,
+) -> tuple[Answer, ...]:
+    """Do the rounds of a plan. ``exact``: the counts of a candidate. Returns all answers, the fixed ones first."""
+    answers, model = list(fixed), None
+    step = counted(progress, len(plan.rounds))
+    for one in plan.rounds:
+        view = seen(plan, answers, known, model)
+        losses = np.array([loss(view, margin, exact(margin), one) for margin in view.offered], dtype=object)
+        chosen = [*view.offered][_draw(one, losses, generator)]
+        counts = exact(chosen).reshape(plan.domain.shape(chosen))
+        noise = one.noise.sample(counts.size, generator).reshape(counts.shape)
+        answers.append(Answer(Measurement(Query(chosen), one.noise, one.selection), counts + noise))
+        model = view.model
+        step()
+    return tuple(answers)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """All that a round goes by but the data: what follows from the answers so far.
+
+    ``offered``: the tables that can be selected, each with its weight and the model's counts of it.
+    """
+
+    accuracy: Accuracy
+    model: GraphicalModel
+    offered: Mapping[Margin, tuple[int, Floats]]
+
+
+def seen(
+    plan: Plan,
+    answers: Sequence[Answer],
+    known: Mapping[Margin, NDArray[np.int64]],
+    start: GraphicalModel | None = None,
+) -> View:
+    """What the answers so far tell. ``start``: the model of the round before."""
+    domain = used_domain(plan)
+    accuracy = Accuracy(plan.domain, tuple(answer.measurement for answer in answers), plan.exact, ())
+    selected = [one.measurement.query.margin for one in answers if one.measurement.selection is not None]
+    fit = Fit(accuracy, Measured(tuple(answers), known, private=True))
+    model = model_of(fit, domain, selected, start=start, tolerance=_ROUGH)
+    return View(accuracy, model, _offered(plan, domain, selected, model))
+
+
+def _offered(
+    plan: Plan, domain: Domain, selected: Sequence[Margin], model: GraphicalModel
+) -> dict[Margin, tuple[int, Floats]]:
+    """The tables that a model can still take in, with their weights and the model's counts of them.
+
+    It knows no data. What the model holds already stays open.
+    """
+    found = {}
+    for margin, weight in zip(plan.candidates.margins, plan.candidates.weights, strict=True):
+        if model.tree.home(margin) is not None or tree_cells(domain, [*selected, margin]) <= MODEL_CELLS:
+            try:
+                found[margin] = (weight, model.margin(margin))
+            except RefusedError:
+                continue  # The model says nothing about it within its room: it cannot be compared.
+    return found
+
+
+def loss(view: View, margin: Margin, counts: Integers, one: Round) -> int:
+    """How little is to be gained by measuring a table: a whole number that one record moves by at most its weight."""
+    weight, model = view.offered[margin]
+    wrong = int(np.abs(counts.reshape(model.shape) - np.rint(model).astype(np.int64)).sum())
+    return weight * (round(expected(model, view.accuracy.cell_variance(margin), one.noise.variance)) - wrong)
+
+
+def expected(model: Floats, before: float, noise: float) -> float:
+    """The error that is about left in a table once it is measured: no cell is further off than it is large."""
+    after = 1 / (1 / before + 1 / noise) if before > 0 else 0.0
+    return float(np.minimum(_ABSOLUTE * sqrt(after), model).sum())
+
+
+def _draw(one: Round, losses: NDArray[np.object_], generator: Generator) -> int:
+    rule = permute_and_flip if one.selection.pure else select
+    return rule(losses, one.selection.rate, generator)

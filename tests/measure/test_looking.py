@@ -1,0 +1,199 @@
+"""Releases that look where to measure, from the data to a bundle that verifies."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import margrave as mg
+from margrave import pipeline
+from margrave.errors import VerificationError
+from margrave.files.content import size_of
+from margrave.ledger import Ledger
+from margrave.noise import Generator
+from margrave.publish.bundle.parts.drawn import drawn_bytes, pack, unpack
+from margrave.publish.verification.verify import verify
+
+SIZES = {"a": 3, "b": 4, "c": 3, "d": 2}
+NAMES = {name: [f"{name}{value}" for value in range(size)] for name, size in SIZES.items()}
+
+
+def spec_with(privacy=(("rho", "0.05"),), **release):
+    return mg.Spec.from_dict(
+        {
+            "title": "Chains",
+            "attributes": NAMES,
+            "release": {"all": 2, "strategy": "adaptive", **release},
+            "privacy": dict(privacy),
+        }
+    )
+
+
+def people(count=4000, seed=0):
+    """A chain a - b - c, and d by itself."""
+    random = np.random.default_rng(seed)
+    a = random.choice(3, count, p=[0.6, 0.3, 0.1])
+    b = np.where(random.random(count) < 0.85, a, random.choice(4, count))
+    c = np.where(random.random(count) < 0.85, b % 3, random.choice(3, count))
+    codes = {"a": a, "b": b, "c": c, "d": random.choice(2, count)}
+    return pd.DataFrame({name: np.array(NAMES[name])[codes[name]] for name in NAMES})
+
+
+@pytest.fixture(scope="module")
+def out():
+    return mg.release(spec_with(), people(), seed=1)
+
+
+def test_it_finds_what_depends_on_what(out):
+    assert {("a", "b"), ("b", "c")} <= set(out.plan.selected)
+    assert len(out.plan.selected) == len(mg.plan(spec_with()).rounds) == 6
+
+
+def test_the_plan_of_a_release_costs_what_was_planned(out):
+    assert out.plan.cost == mg.plan(spec_with()).cost
+    assert not out.plan.rounds
+
+
+def test_tables_are_whole_agree_and_are_those_of_the_microdata(out):
+    records = out.microdata()
+    for margin in out.plan.spec.margins:
+        table = out.published(margin)
+        assert table.dtype == np.int64 and (table >= 0).all() and table.sum() == len(records)
+    counted = records.groupby(["a", "c"], observed=False).size().to_numpy()
+    np.testing.assert_array_equal(out.published(("a", "c")).ravel(), counted)
+
+
+def test_the_published_tables_are_nearer_to_the_truth_than_the_unbiased_ones():
+    spec, exact = spec_with((("rho", "0.002"),)), mg.count(spec_with(), people())
+    published = unbiased = 0.0
+    for seed in range(5):
+        out = mg.release(spec, people(), seed=seed)
+        for margin in (margin for margin in out.plan.spec.margins if len(margin) == 2):
+            published += np.abs(out.published(margin) - exact.counts[margin]).sum()
+            unbiased += np.abs(out.unbiased(margin) - exact.counts[margin]).sum()
+    assert published < 0.8 * unbiased
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        (("rho", "0.05"),),
+        (("epsilon", 1), ("delta", "1e-6")),
+        (("epsilon", 1),),
+        (("rho", "0.05"), ("neighbours", "replace")),
+    ],
+)
+def test_a_bundle_verifies_bars_and_all_and_comes_back(privacy, tmp_path):
+    made = mg.release(spec_with(privacy), people(), seed=2)
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out", bars=True).tables == 10
+    again = mg.Release.load(tmp_path / "out")
+    assert again.plan.selected == made.plan.selected
+    assert again.plan.cost == made.plan.cost
+    pd.testing.assert_frame_equal(again.table("a", "b"), made.table("a", "b"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda selected: selected.update(rate="1/1000000"),
+        lambda selected: selected.update(weight=3),
+        lambda selected: selected.update(rule="by hand"),
+        lambda selected: selected.clear(),
+    ],
+)
+def test_a_changed_selection_is_found(out, tmp_path, change, reseal_bundle):
+    out.save(tmp_path / "out")
+
+    def changed(manifest):
+        change(next(one for one in manifest["events"] if "selected" in one)["selected"])
+
+    reseal_bundle(tmp_path / "out", changed)
+    with pytest.raises(VerificationError):
+        verify(tmp_path / "out")
+
+
+@pytest.fixture
+def reseal_bundle():
+    from margrave.publish.bundle.account import sealed
+
+    def reseal(folder, change):
+        path = folder / "release.json"
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest.pop("digest")
+        change(manifest)
+        path.write_bytes(sealed(manifest))
+
+    return reseal
+
+
+def test_what_a_ledger_keeps_comes_back_and_its_length_tells_nothing():
+    plan, question = mg.plan(spec_with()), "1" * 64
+    sizes = set()
+    for count, seed in ((3, 0), (4000, 1), (400, 2)):
+        drawn = pipeline.run.measure(plan, people(count, seed), Generator.system(), None)
+        content = pack(plan, question, drawn)
+        sizes.add(size_of(content))
+        again = unpack(plan, question, content)
+        for one, other in zip(drawn.answers, again.answers, strict=True):
+            assert one.measurement == other.measurement
+            np.testing.assert_array_equal(one.outputs, other.outputs)
+    assert len(sizes) == 1
+    assert 0 < sizes.pop() - drawn_bytes(plan) < 200
+
+
+def test_a_table_that_is_not_offered_is_refused():
+    plan, question = mg.plan(spec_with()), "1" * 64
+    content = bytearray(pack(plan, question, pipeline.run.measure(plan, people(50), Generator.system(), None)))
+    largest = max(map(plan.domain.cells, plan.candidates.margins))
+    at = len(content) - 8 * (1 + largest)
+    content[at : at + 8] = (99).to_bytes(8, "little")
+    with pytest.raises(VerificationError, match="does not offer"):
+        unpack(plan, question, bytes(content))
+
+
+@pytest.mark.slow
+def test_a_charged_release_is_charged_once_and_comes_back(tmp_path):
+    with Ledger.create(tmp_path / "ledger.db") as ledger:
+        ledger.register("chains@1", mg.plan(spec_with()).notion, mg.plan(spec_with()).spec.budget)
+        ledger.add_account("ann")
+        ledger.grant("ann", "chains@1", mg.plan(spec_with()).spec.budget)
+        first = mg.release(spec_with(), people(), ledger=ledger, account="ann")
+        second = mg.release(spec_with(), people(seed=5), ledger=ledger, account="ann")
+        assert second.plan.selected == first.plan.selected
+        pd.testing.assert_frame_equal(first.table("a", "b"), second.table("a", "b"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_few_records_are_no_trouble(count):
+    made = mg.release(spec_with((("epsilon", "0.01"),)), people(count), seed=3)
+    assert made.published(("a", "b")).min() >= 0
+
+
+def test_attributes_of_one_value_are_no_trouble():
+    names = {**NAMES, "e": ["only"]}
+    spec = mg.Spec.from_dict(
+        {
+            "attributes": names,
+            "release": {"all": 2, "strategy": "adaptive"},
+            "privacy": {"rho": "0.05"},
+        }
+    )
+    made = mg.release(spec, people().assign(e="only"), seed=4)
+    assert made.published(("a", "e")).shape == (3, 1)
+
+
+@pytest.mark.parametrize("method", ["none", "least-squares"])
+def test_other_ways_of_publishing_take_what_was_selected(method):
+    made = mg.release(spec_with(nonnegative=method), people(), seed=5)
+    exact = mg.count(spec_with(), people())
+    assert np.abs(made.published(("a", "b")) - exact.counts["a", "b"]).sum() < 1500
+
+
+def test_the_answers_name_how_they_were_selected(out):
+    events = [event for event in out.plan.events if "selected" in event]
+    assert len(events) == 6
+    assert {event["selected"]["rule"] for event in events} == {"exponential"}
