@@ -5,7 +5,7 @@ own size, and a part of the budget that is too small to see it is wasted. How la
 data is opened; it is assumed. With n records, as the spec expects (`release.expected_size`), the residual of a set T of
 attributes has
 
-    E ‖R_T‖² = n² θ_|T| / ∏_{j∈T} k_j,        θ_1 = 1/2, and an eighth of it for each further attribute
+    E ‖R_T‖² = n² θ_|T| / ∏_{j∈T} k_j,        θ_1 = 1/2, and half of it for each further attribute
 
 (θ is the mean square contingency of an even table). Measured with variance σ²_T and shrunk, each of its dimensions has
 the error s_T σ²_T / (s_T + σ²_T), where s_T is that size for each dimension: the Bayes risk for normal effects. Its
@@ -33,8 +33,8 @@ from margrave.spec.spec import Spec
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-FIRST, DECAY = 0.5, 0.125
-"""θ of one attribute, and what it is multiplied by for each further one: about the median of the tables looked at."""
+FIRST, DECAY = 0.5, 0.5
+"""θ of one attribute, and what it is multiplied by for each further one: rather too much than too little."""
 _KEPT = 0.15
 """The part of its share that each question keeps."""
 _TRIED, _LEAST = 0.02, 1e-3
