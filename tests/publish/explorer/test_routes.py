@@ -15,6 +15,7 @@ from margrave.messages.catalogue import messages_of
 from margrave.planning.plan import Plan
 from margrave.publish.csv_text import csv_text
 from margrave.publish.explorer import library as module
+from margrave.publish.explorer import routes
 from margrave.publish.explorer.addresses import Served
 from margrave.publish.explorer.library import library_of
 from margrave.publish.explorer.pages import table
@@ -188,6 +189,10 @@ def test_a_release_that_holds_no_tables_leads_to_its_report_and_its_files(tmp_pa
     found = answer(library, f"/r/{key}/report", "", messages_of("de"))
     assert "Kanten nach den Gruppen ihrer Enden" in found.body.decode()
     assert "style-src 'sha256-" in found.policy
+    monkeypatch.setattr(routes, "report_of", lambda entry: pytest.fail("made again"))
+    assert answer(library, f"/r/{key}/report", "", messages_of("de")) == found
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
     assert "Every file is as it was written." in text(library, f"/r/{key}/checked")
     assert answer(library, f"/r/{key}/table", "").status == 400
     write_site(library, tmp_path / "site")

@@ -217,6 +217,8 @@ def test_a_site_compares_two_releases(site, shelf, keys, browser, tmp_path):
     numbers = [[float(text.replace("−", "-").replace(",", "")) for text in row] for row in texts]
     for one, other, apart in zip(*numbers, strict=True):
         assert apart == pytest.approx(other - one, abs=1.01)
+    assert "An experiment: not private" in tab.inner_text("#drawings h2 >> nth=0")
+    assert all(keys[name] in tab.inner_text("#citation") for name in ("laplace", "zeros"))
     with tab.expect_download() as waiting:
         tab.click("#csv")
     waiting.value.save_as(tmp_path / "compare.csv")
@@ -232,4 +234,17 @@ def test_a_site_compares_two_releases(site, shelf, keys, browser, tmp_path):
     tab.wait_for_function("location.hash.includes('share=rows')")
     tab.wait_for_selector("#drawings section:nth-of-type(3) table")
     assert "%" in tab.inner_text("#drawings")
+    tab.close()
+
+
+def test_from_a_folder_a_browser_runs_classic_scripts_and_no_modules(browser, tmp_path):
+    """The reason why the scripts of a site are no ES modules; when this fails, they can become some."""
+    for name in ("classic", "module"):
+        (tmp_path / f"{name}.js").write_text(f'document.body.dataset.{name} = "";', encoding="utf-8")
+    scripts = '<script src="classic.js"></script><script type="module" src="module.js"></script>'
+    (tmp_path / "page.html").write_text(f"<!doctype html><body>{scripts}</body>", encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.wait_for_load_state("networkidle")
+    assert tab.evaluate("Object.keys(document.body.dataset)") == ["classic"]
     tab.close()

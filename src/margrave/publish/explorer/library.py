@@ -27,6 +27,8 @@ KEY = 12
 """A release is known in addresses by so many digits of the SHA-256 of its `release.json`."""
 _OPEN = 4
 """Releases that are kept open."""
+_REPORTS = 8
+"""Reports that are kept."""
 _MOST_BUNDLES = 10_000
 _LONG = 4 << 20
 """Bytes of `release.json` from which opening a release takes seconds."""
@@ -83,6 +85,8 @@ class Library:
     waiting: Waiting = field(default_factory=Waiting, repr=False)
     checked: dict[str, Verified | str] = field(default_factory=dict, repr=False)
     """What was found in large releases that somebody has checked, until she is told."""
+    reports: OrderedDict[str, bytes] = field(default_factory=OrderedDict, repr=False)
+    """The reports that were made last, by their names."""
     _open: OrderedDict[str, Released] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opening: dict[str, Lock] = field(default_factory=dict, repr=False)
@@ -110,6 +114,13 @@ class Library:
                 while len(self._open) > _OPEN:
                     self._open.popitem(last=False)
             return found
+
+    def keep_report(self, name: str, content: bytes) -> None:
+        """Keep a report for the next who wants it; the oldest is forgotten."""
+        with self._lock:
+            self.reports[name] = content
+            while len(self.reports) > _REPORTS:
+                self.reports.popitem(last=False)
 
     def is_open(self, key: str) -> bool:
         return key in self._open

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from margrave.errors import MargraveError, UsageError, VerificationError
 from margrave.files.untrusted import MOST_REPORT
-from margrave.messages.catalogue import ENGLISH, Messages, say, speaking
+from margrave.messages.catalogue import ENGLISH, Messages, say, speaking, spoken
 from margrave.progress import Progress
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
@@ -138,7 +138,7 @@ def _of_release(library: Library, entry: Entry, rest: str, query: str, to: Serve
     if rest == "checked":
         return _checked(library, entry, to)
     if rest == "report":
-        return Answer(200, f"{HTML}; charset=utf-8", report_of(entry), policy=report_policy())
+        return _report(library, entry, to)
     if rest == "" and not entry.explorable:
         return Answer.text(HTML, other_page(entry, to))
     page = _PAGES.get(rest)
@@ -226,6 +226,29 @@ _PAGES: dict[str, Callable[[Library, Entry, str, Served], Answer]] = {
     "table.csv": _table_csv,
     "table.json": _table_json,
 }
+
+
+def _report(library: Library, entry: Entry, to: Served) -> Answer:
+    """The report in the language that is spoken, made once; that of a large release takes a while."""
+    messages = spoken()
+    name = f"report {messages.language} {entry.key}"
+
+    def make(told: Progress) -> None:
+        with speaking(messages):  # also in a thread of its own
+            library.keep_report(name, report_of(entry))
+
+    found = library.reports.get(name)
+    if found is None and entry.takes_long:
+        making = library.waiting.unfinished(name, make)
+        if making is not None:
+            why = say("The report is being made. The page shows it as soon as it is there.")
+            return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+        library.waiting.forget(name)
+        found = library.reports.get(name)
+    if found is None:
+        found = report_of(entry)
+        library.keep_report(name, found)
+    return Answer(200, f"{HTML}; charset=utf-8", found, policy=report_policy())
 
 
 def report_of(entry: Entry) -> bytes:

@@ -4,7 +4,7 @@
 const { element, say } = margrave, by = (name) => document.getElementById(name), form = by("compare");
 const loaded = new Map();
 
-/** A release of the site, from its data: a script that says what it holds. */
+/** A release of the site, from its data, which is a script. */
 function load(key) {
   if (!loaded.has(key)) {
     loaded.set(key, new Promise((done, failed) => {
@@ -33,7 +33,7 @@ function apart(one, other) {
   return { ...one, cells, rows: null, columns: null, total: null };
 }
 
-/** The attributes of both releases, to choose from. */
+/** The attributes of both. */
 function offered(one, other, view) {
   const both = one.attributes.filter(({ name }) => other.attributes.some((beside) => beside.name === name));
   for (const word of ["rows", "columns"]) {
@@ -57,7 +57,8 @@ async function show() {
     offered(one, other, view);
     for (const word of ["share", "order", "chart", "numbers"]) form.elements[word].value = view[word];
     const found = [margrave.figures(one, view), margrave.figures(other, view)];
-    const parts = [[one.title, found[0]], [other.title, found[1]], [say("The second less the first"), apart(...found)]];
+    const chosen = ["one", "other"].map((word) => form.elements[word].selectedOptions[0]);
+    const parts = [...chosen.map((side, at) => [side.text, found[at]]), [say("The second less the first"), apart(...found)]];
     by("drawings").replaceChildren(...parts.map(([title, part]) =>
       element("section", [element("h2", title), ...margrave.drawn(part, view, one.level)])));
     const shown = [...view.rows, ...view.columns], rows = found[0].cells.map((_, at) => {
@@ -70,7 +71,7 @@ async function show() {
     margrave.offer("csv", margrave.lined(rows));
     margrave.offer("json", margrave.indented(said, rows));
     by("permanent").href = location.href;
-    by("citation").textContent = ["one", "other"].map((word) => form.elements[word].selectedOptions[0].dataset.cite).join(" ");
+    by("citation").textContent = chosen.map((side) => side.dataset.cite).join(" ");
     by("links").hidden = false;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
