@@ -19,6 +19,7 @@ from margrave.reconstruct.unbiased import Fit
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
+NARROW = "error bars of tables that were not selected leave out how far the model is from the truth"
 _AGAIN = 1e-6
 """How exactly models are fitted that only tell how far errors go."""
 
@@ -52,4 +53,4 @@ def publish_model(plan: Plan, fit: Fit, domain: Domain, like: Published | None) 
     codes = records_of(model, round(model.total), wanted)
     tables = len(dict.fromkeys(plan.selected))
     note = f"{len(codes)} records of a graphical model of {tables} selected tables, {model.tree.cells} cells in all"
-    return Published(domain, Records(domain, codes), GRAPHICAL, "controlled", {}, (note,))
+    return Published(domain, Records(domain, codes), GRAPHICAL, "controlled", {}, (note, NARROW))
