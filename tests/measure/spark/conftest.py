@@ -53,7 +53,8 @@ def linked(source, target):
     """Spark as it is installed, in a folder where its executors may write their logs."""
     target.mkdir()
     for path in source.iterdir():
-        (target / path.name).symlink_to(path)
+        if path.name != "work":  # the logs of others
+            (target / path.name).symlink_to(path)
     return target
 
 
