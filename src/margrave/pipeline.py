@@ -172,7 +172,7 @@ def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:
     return Rehearsal(spec, data)
 
 
-class Asking(TypedDict):
+class WhereCharged(TypedDict):
     """Where a question is charged. ``request``: the id of the request in the ledger; by default a new one."""
 
     ledger: Ledger
@@ -181,19 +181,19 @@ class Asking(TypedDict):
     request: NotRequired[str | None]
 
 
-def ask(question: Question, answers: Answerer, **where: Unpack[Asking]) -> AnswerTable | Release:
+def ask(question: Question, answers: Answerer, **where: Unpack[WhereCharged]) -> AnswerTable | Release:
     """Charge a question, have it answered, and keep the answer. Asked again, it is free and the same."""
     found: AnswerTable | Release = _question_pack(question).read(answer_content(question, answers, **where))
     return found
 
 
-def ask_batch(batch: Batch, answers: Answerer, **where: Unpack[Asking]) -> tuple[AnswerTable, ...]:
+def ask_batch(batch: Batch, answers: Answerer, **where: Unpack[WhereCharged]) -> tuple[AnswerTable, ...]:
     """Charge several questions at once, have all of them answered, and keep the answers."""
     found: tuple[AnswerTable, ...] = _question_pack(batch).read(answer_content(batch, answers, **where))
     return found
 
 
-def answer_content(asked: Question | Batch, answers: Answerer, **where: Unpack[Asking]) -> Content:
+def answer_content(asked: Question | Batch, answers: Answerer, **where: Unpack[WhereCharged]) -> Content:
     """The same, for either, as the bytes that the ledger keeps."""
     from margrave.planning.questions.several.batch import Batch
     from margrave.planning.questions.several.tables import TablesQuestion

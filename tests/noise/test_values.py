@@ -8,7 +8,7 @@ import pytest
 
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.sums import Term, WeightedSum
-from margrave.noise.values import Bins, Values
+from margrave.noise.values import BinnedSum, ListedSum
 
 GOLDEN = (sqrt(5) - 1) / 2
 SUMS = [
@@ -33,7 +33,7 @@ def convolved(draws):
 @pytest.mark.parametrize("draws", SUMS)
 def test_listed_values_and_bins_say_what_a_convolution_says(draws):
     at, chances = convolved(draws)
-    values, bins = Values.of(draws), Bins.of(draws)
+    values, bins = ListedSum.of(draws), BinnedSum.of(draws)
     for half_width in (0.0, 1.0, 1.5, 2.0, 2.0 * GOLDEN, 3.0, 1 + GOLDEN):
         exact = chances[np.abs(at) <= half_width + 1e-8].sum()
         assert exact - 1e-8 <= values.within(half_width) <= exact
@@ -58,7 +58,7 @@ def test_too_many_values_are_not_listed_and_bins_round_to_the_safe_side():
     """A Gaussian of ten weights: a half-width that is short by a thousandth of σ is not said to be enough."""
     terms = [Term(1 + GOLDEN * index, 2, DiscreteGaussian(Fraction(40))) for index in range(10)]
     sums, normal = WeightedSum.of(terms), 2.5758293
-    assert Values.of([(term.weight, term.count, term.noise) for term in terms]) is None
+    assert ListedSum.of([(term.weight, term.count, term.noise) for term in terms]) is None
     sigma = sqrt(sums.variance)
     assert sums.reaches((normal + 0.002) * sigma, 0.99)
     assert not sums.reaches((normal - 0.0005) * sigma, 0.99)
@@ -70,5 +70,5 @@ def test_without_a_list_or_bins_a_finer_blur_tells():
     noise = DiscreteGaussian(Fraction(10**11))
     sums = WeightedSum.of([Term(1.0, 1, noise), Term(GOLDEN, 1, noise)])
     sigma = sqrt(sums.variance)
-    assert Bins.of([(1.0, 1, noise)]) is None
+    assert BinnedSum.of([(1.0, 1, noise)]) is None
     assert sums.reaches(1.965 * sigma, 0.95) and not sums.reaches(1.9595 * sigma, 0.95)

@@ -69,7 +69,7 @@ def look(
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ModelView:
     """All that a round goes by but the data: what follows from the answers so far.
 
     ``offered``: the tables that can be selected, each with its weight and the model's counts of it.
@@ -85,14 +85,14 @@ def seen(
     answers: Sequence[Answer],
     known: Mapping[Margin, NDArray[np.int64]],
     start: GraphicalModel | None = None,
-) -> View:
+) -> ModelView:
     """What the answers so far tell. ``start``: the model of the round before."""
     domain = used_domain(plan)
     accuracy = Accuracy(plan.domain, tuple(answer.measurement for answer in answers), plan.exact, ())
     selected = [one.measurement.query.margin for one in answers if one.measurement.selection is not None]
     fit = Fit(accuracy, Measured(tuple(answers), known, private=True))
     model = model_of(fit, domain, selected, start=start, tolerance=_ROUGH)
-    return View(accuracy, model, _offered(plan, domain, selected, model))
+    return ModelView(accuracy, model, _offered(plan, domain, selected, model))
 
 
 def _offered(
@@ -112,7 +112,7 @@ def _offered(
     return found
 
 
-def loss(view: View, margin: Margin, counts: Integers, one: Round) -> int:
+def loss(view: ModelView, margin: Margin, counts: Integers, one: Round) -> int:
     """How little is to be gained by measuring a table: a whole number that one record moves by at most its weight."""
     weight, model = view.offered[margin]
     wrong = int(np.abs(counts.reshape(model.shape) - np.rint(model).astype(np.int64)).sum())

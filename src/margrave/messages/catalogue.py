@@ -21,7 +21,7 @@ LANGUAGES = ("en", "de")
 
 
 @dataclass(frozen=True)
-class Form:
+class WrittenForm:
     """How numbers and dates are written; ``day`` is made of year, month and day."""
 
     thousands: str
@@ -30,7 +30,7 @@ class Form:
     day: str
 
 
-_FORMS = {"en": Form(",", ".", "%", "{0}-{1}-{2}"), "de": Form(".", ",", "\u202f%", "{2}.{1}.{0}")}
+_FORMS = {"en": WrittenForm(",", ".", "%", "{0}-{1}-{2}"), "de": WrittenForm(".", ",", "\u202f%", "{2}.{1}.{0}")}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Messages:
         return self.catalogue.gettext(text) % values if values else self.catalogue.gettext(text)
 
     @property
-    def form(self) -> Form:
+    def form(self) -> WrittenForm:
         return _FORMS[self.language]
 
     def localised(self, number: str) -> str:

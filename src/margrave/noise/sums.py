@@ -18,7 +18,7 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.errors import UsageError
 from margrave.noise.family import Noise
-from margrave.noise.values import COARSE, QUICK, Bins, Draws, Values
+from margrave.noise.values import COARSE, QUICK, BinnedSum, Draws, ListedSum
 
 _SMOOTHING = 0.005
 """A little Gaussian blur, in standard deviations, makes the distribution of a sum continuous and its characteristic
@@ -205,11 +205,11 @@ class WeightedSum:
             return True
         if self.within(half_width + room) < level - _CERTAIN:
             return False
-        coarse = Bins.of(self._draws, COARSE)
+        coarse = BinnedSum.of(self._draws, COARSE)
         less, more = half_width - self._small, half_width + self._small
         if coarse is not None and (coarse.within(less) >= level or coarse.at_most(more) < level):
             return coarse.within(less) >= level
-        listed = self._values or (coarse and Bins.of(self._draws))
+        listed = self._values or (coarse and BinnedSum.of(self._draws))
         if listed is not None:
             return listed.within(less) >= level
         sharp, room = replace(self, blur=_SHARP), _SURELY * _SHARP * sqrt(self.variance)
@@ -229,14 +229,14 @@ class WeightedSum:
         return 40 * sqrt(small) if small > _SAME**2 * self.variance else 0.0
 
     @cached_property
-    def _few_values(self) -> Values | None:
+    def _few_values(self) -> ListedSum | None:
         """All values of the sum, where there are so few that they are quickly listed."""
-        return Values.of(self._draws, QUICK)
+        return ListedSum.of(self._draws, QUICK)
 
     @cached_property
-    def _values(self) -> Values | None:
+    def _values(self) -> ListedSum | None:
         """All values of the sum, where they can be listed."""
-        return self._few_values or Values.of(self._draws)
+        return self._few_values or ListedSum.of(self._draws)
 
     def _smooth(self, place: float) -> bool:
         """Whether no single value near a place weighs so much that the blur would hide it."""

@@ -44,14 +44,14 @@ Draws = tuple[float, int, Noise]
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class ListedSum:
     """Both halves of a sum, each with its values in order and their probabilities."""
 
     one: tuple[Floats, Floats]
     other: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, draws: Iterable[Draws], most: int = MOST) -> Values | None:
+    def of(cls, draws: Iterable[Draws], most: int = MOST) -> ListedSum | None:
         """The values of a sum; None where a half would have more than ``most`` of them."""
         found = sorted(_by_weight(draws).items(), key=lambda same: -_reach(same[1]))
         if found and _reach(found[0][1]) > most:
@@ -91,7 +91,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class BinnedSum:
     """What lies in each of many bins of a width, zero in the middle; ``slack``: how far a value is from its bin."""
 
     width: float
@@ -99,7 +99,7 @@ class Bins:
     chances: Floats
 
     @classmethod
-    def of(cls, draws: Iterable[Draws], number: int = FINE) -> Bins | None:
+    def of(cls, draws: Iterable[Draws], number: int = FINE) -> BinnedSum | None:
         """The bins of a sum; None where it has too many weights, or draws of one weight too many values."""
         found = _by_weight(draws)
         if len(found) > _WEIGHTS or any(_reach(same) > _WIDEST for same in found.values()):

@@ -40,7 +40,7 @@ from margrave.planning.effect import fact_words
 from margrave.planning.forecast import prediction
 from margrave.planning.forecast.accuracy import Accuracy, Outputs, TableForecast, forecast
 from margrave.planning.forecast.theorems import theorem_bounds
-from margrave.planning.looking.candidates import Candidates, candidates_of
+from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.warned import warnings_of
@@ -139,7 +139,7 @@ class Plan:
         return tuple(one.query.margin for one in self.measurements if one.selection is not None)
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Selectable:
         """The tables that its rounds choose between, and how much each of them matters."""
         wanted: dict[Margin, float] = {}
         for table in self.spec.workload:

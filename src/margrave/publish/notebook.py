@@ -18,7 +18,7 @@ _EXPLAINED = ("ε (epsilon)", "exact", "interval", "standard error", "unbiased",
 """Words of the glossary that a release in a notebook explains."""
 
 
-class Framed(Protocol):
+class AnyRelease(Protocol):
     """What is published in any way of asking."""
 
     @property
@@ -28,7 +28,7 @@ class Framed(Protocol):
     def private(self) -> bool: ...
 
 
-def framed_html(title: str, held: str, release: Framed) -> str:
+def framed_html(title: str, held: str, release: AnyRelease) -> str:
     """What is published in another way, without its numbers, for a notebook; ``held``: what those are, in words."""
     asked = release.plan
     sheets = "".join(html_table(sheet.headers, list(sheet.rows)) for sheet in asked.sheets(_MOST)[-1:])

@@ -20,7 +20,7 @@ from margrave.measure.sources.sources import open_source
 from margrave.measure.spark import pieces, tasks, worker
 from margrave.measure.spark.jobs import Cluster, count_on_spark
 from margrave.measure.spark.rows import RECORDS, Sums, batches, rows_of
-from margrave.measure.spark.worker import Work, first, second, summed
+from margrave.measure.spark.worker import TaskWork, first, second, summed
 from margrave.measure.units import bound_units, hashed
 from tests.measure.spark.people import BOOK, KEY, NAMES, counted, people
 
@@ -30,7 +30,7 @@ PAIRS = list(combinations(NAMES, 2))
 def work(unit=None, most=None, **options):
     units = RowUnits(None, unit, most)
     wanted = Counting(BOOK, cover(BOOK.domain, PAIRS), (), NAMES, units, Patterns(BOOK.domain, ()))
-    return Work(wanted, (*NAMES, *([unit] if unit else [])), key=KEY, lot=b"lot", **options)
+    return TaskWork(wanted, (*NAMES, *([unit] if unit else [])), key=KEY, lot=b"lot", **options)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.errors import UsageError
-from margrave.publish.explorer.view import MOST_ADDRESS, ORDERS, SHARES, View, read
+from margrave.publish.explorer.view import MOST_ADDRESS, ORDERS, SHARES, TableView, read
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
@@ -19,7 +19,7 @@ def views(draw):
     shown = rows + columns
     join = ((shown[0], (tuple(draw(st.lists(words, min_size=2, max_size=4, unique=True))),)),) if shown else ()
     minus = tuple((name, draw(words)) for name in sorted(shown) if draw(st.booleans()))
-    return View(rows, columns, keep, join, draw(st.sampled_from(SHARES)), minus, draw(st.sampled_from(ORDERS)))
+    return TableView(rows, columns, keep, join, draw(st.sampled_from(SHARES)), minus, draw(st.sampled_from(ORDERS)))
 
 
 @given(views())
@@ -28,11 +28,11 @@ def test_the_address_of_a_view_names_that_view(view):
 
 
 def test_what_a_form_sends_without_choosing_is_left_out():
-    assert read("rows=age&columns=&join.age=&keep.sex=&minus.age=") == View(rows=("age",))
+    assert read("rows=age&columns=&join.age=&keep.sex=&minus.age=") == TableView(rows=("age",))
 
 
 def test_a_value_alone_in_its_group_is_not_collapsed():
-    assert read("rows=age&join.age=1:young&join.age=2:old") == View(rows=("age",))
+    assert read("rows=age&join.age=1:young&join.age=2:old") == TableView(rows=("age",))
 
 
 def test_the_order_of_words_in_an_address_does_not_matter():

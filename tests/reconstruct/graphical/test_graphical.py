@@ -14,7 +14,7 @@ from margrave.algebra.residual import residuals
 from margrave.errors import RefusedError, UsageError
 from margrave.reconstruct.graphical import elimination
 from margrave.reconstruct.graphical.beliefs import Propagation
-from margrave.reconstruct.graphical.fit import Noisy, fit
+from margrave.reconstruct.graphical.fit import NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.graphical.rows import records_of
 from margrave.reconstruct.graphical.trees import junction_tree, tree_cells
@@ -109,13 +109,13 @@ def test_potentials_of_any_size_do_not_overflow():
     np.testing.assert_allclose(propagation.tables(model.counts)[0], [[5, 0, 0]] * 2)
 
 
-def noisy_tables(domain: Domain, margins, random, *, sigma: float = 6.0) -> list[Noisy]:
+def noisy_tables(domain: Domain, margins, random, *, sigma: float = 6.0) -> list[NoisyTable]:
     truth = random.dirichlet(np.full(domain.cells(), 0.3)).reshape(domain.shape()) * 500
     found = []
     for at, margin in enumerate(margins):
         scale = sigma * (1 + at % 3)
         counts = summed(domain, truth, margin)
-        found.append(Noisy(margin, counts + random.normal(0, scale, counts.shape), scale**2))
+        found.append(NoisyTable(margin, counts + random.normal(0, scale, counts.shape), scale**2))
     return found
 
 
@@ -126,7 +126,9 @@ def test_a_fit_is_the_minimum_that_the_full_table_says(shape, margins, centred):
     domain, random = domain_of(shape), np.random.default_rng(2)
     noisy = noisy_tables(domain, named(domain, margins), random)
     if centred:
-        noisy += [Noisy(one.margin, residuals(domain, one.margin, one.counts)[one.margin], 30.0, True) for one in noisy]
+        noisy += [
+            NoisyTable(one.margin, residuals(domain, one.margin, one.counts)[one.margin], 30.0, True) for one in noisy
+        ]
     model = fit(domain, noisy, total=500, steps=4000, tolerance=1e-15)
     together: dict[tuple[str, ...], np.ndarray] = {}
     for (margin, _), theta in model.potentials.items():
@@ -154,7 +156,7 @@ def test_a_fit_of_little_noise_finds_the_tables():
 
 def test_several_answers_about_one_table_are_weighed_by_their_variances():
     domain = domain_of((2,))
-    both = [Noisy(("a",), np.array([60.0, 40.0]), 1.0), Noisy(("a",), np.array([20.0, 80.0]), 3.0)]
+    both = [NoisyTable(("a",), np.array([60.0, 40.0]), 1.0), NoisyTable(("a",), np.array([20.0, 80.0]), 3.0)]
     np.testing.assert_allclose(fit(domain, both, total=100, smoothing=1e-9).margin(("a",)), [50, 50], atol=1e-3)
 
 
@@ -178,7 +180,7 @@ def test_a_fit_takes_no_more_steps_than_it_may():
 @pytest.mark.parametrize("variance", [0, -1, float("nan")])
 def test_a_variance_must_be_above_zero(variance):
     with pytest.raises(UsageError, match="variance"):
-        Noisy(("a",), np.zeros(2), variance)
+        NoisyTable(("a",), np.zeros(2), variance)
 
 
 def test_a_total_must_be_above_zero():
@@ -189,7 +191,7 @@ def test_a_total_must_be_above_zero():
 def test_a_table_on_the_way_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(elimination, "MOST_CELLS", 8)
     domain = domain_of((3, 3, 3))
-    model = fit(domain, [Noisy(pair, np.ones((3, 3)), 1.0) for pair in (("a", "b"), ("b", "c"))], total=9)
+    model = fit(domain, [NoisyTable(pair, np.ones((3, 3)), 1.0) for pair in (("a", "b"), ("b", "c"))], total=9)
     with pytest.raises(RefusedError, match="too many cells"):
         model.margin(("a", "c"))
 
@@ -235,7 +237,7 @@ def test_the_same_model_makes_the_same_records():
 def test_rounding_keeps_what_is_expected():
     """A thousand groups of three records over ten equal cells: nearest rounding would leave every cell empty."""
     domain = domain_of((1000, 10))
-    model = fit(domain, [Noisy(("a", "b"), np.full((1000, 10), 0.3), 1.0)], total=3000)
+    model = fit(domain, [NoisyTable(("a", "b"), np.full((1000, 10), 0.3), 1.0)], total=3000)
     rows = records_of(model, 3000)
     assert np.abs(tables_of(domain, rows, ("b",)) - 300).max() <= 2
     assert np.ptp(tables_of(domain, rows, ("a", "b"))) == 1

@@ -11,15 +11,15 @@ from margrave.serve.operations.shapes import (
     ExactText,
     FieldsShape,
     ListShape,
+    OneOf,
     TextShape,
     WholeNumber,
-    Word,
 )
 from margrave.serve.rates import Buckets, Rate
 
 SHAPES = FieldsShape(
     needed={"name": NAME, "many": WholeNumber(1, 3)},
-    optional={"budget": BUDGET, "words": ListShape(Word(("a", "b")), 1, 2), "data": DATASET, "text": TextShape(5)},
+    optional={"budget": BUDGET, "words": ListShape(OneOf(("a", "b")), 1, 2), "data": DATASET, "text": TextShape(5)},
 )
 GOOD = {"name": "ann", "many": 2}
 

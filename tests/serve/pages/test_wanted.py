@@ -8,8 +8,8 @@ from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.language.wording import said
 from margrave.serve.operations.declared import Caller
 from margrave.serve.pages.copies import command_of, python_of, sql_of
-from margrave.serve.pages.visits import Look
-from margrave.serve.pages.wanted import WHATS, Wanted, key_choices
+from margrave.serve.pages.visits import Sight
+from margrave.serve.pages.wanted import WHATS, AskedFor, key_choices
 from tests.session.conftest import SPEC
 
 DATA = DataSpec.load(SPEC)
@@ -17,7 +17,7 @@ DATA = DataSpec.load(SPEC)
 
 def form(**fields):
     listed = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
-    return Wanted.read(Look(None, Caller(None), {}, listed), DATA)
+    return AskedFor.read(Sight(None, Caller(None), {}, listed), DATA)
 
 
 @pytest.mark.parametrize(

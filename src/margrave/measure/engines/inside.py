@@ -44,7 +44,7 @@ def count_inside(source: Source, wanted: Counting, progress: Progress | None = N
 
         def groups(margin: Margin) -> Iterator[Coded]:
             columns = [(source.fields[name], wanted.codebook[name]) for name in margin]
-            found = Groups(source, run, tuple(columns), _unused(margin))
+            found = GroupedRows(source, run, tuple(columns), _unused(margin))
             records = read(found, wanted.codebook, margin, failures, count_column=found.count)
             return blocks(records, BLOCK_ROWS)
 
@@ -84,7 +84,7 @@ def _unused(margin: Margin) -> str:
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupedRows:
     """The groups of a table in a database as a source of records: their values, and in ``count`` how many each has."""
 
     source: Database = field(repr=False)

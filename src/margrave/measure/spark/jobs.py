@@ -22,7 +22,7 @@ from margrave.measure.sources.registry import Source, check_columns
 from margrave.measure.spark.rows import CHUNK, FORM, NOTES, Sums, rows_of
 from margrave.measure.spark.sources import SparkFiles, SparkFrame
 from margrave.measure.spark.tasks import task
-from margrave.measure.spark.worker import Work
+from margrave.measure.spark.worker import TaskWork
 from margrave.measure.units import new_key
 from margrave.progress import Progress
 from margrave.progress import counted as steps
@@ -58,7 +58,7 @@ def count_on_spark(source: Source, wanted: Counting, progress: Progress | None =
     columns = list(dict.fromkeys(names))
     check_columns(data, columns)
     cluster = Cluster(_asked(lambda: data.session))
-    work = Work(wanted, tuple(columns) or data.columns[:1], numbers, key=new_key(), lot=os.urandom(16))
+    work = TaskWork(wanted, tuple(columns) or data.columns[:1], numbers, key=new_key(), lot=os.urandom(16))
     done = steps(progress, 3)
     slots = cluster.slots()
     done()
@@ -99,7 +99,7 @@ class Cluster:
         if str(on).lower() != "true":
             warn(_OPEN, DataWarning, stacklevel=2)
 
-    def counted(self, frame: Any, work: Work, slots: int) -> Sums:
+    def counted(self, frame: Any, work: TaskWork, slots: int) -> Sums:
         """The sums of all tasks, added up on the cluster."""
         dense, chunks = len(work.wanted.tables), sum(_chunks(work.wanted))
         receivers = min(4 * slots, int(self._setting("spark.sql.shuffle.partitions", "200")))
@@ -114,7 +114,7 @@ class Cluster:
 
         return self._run(_asked(planned), dense)
 
-    def check_again(self, frame: Any, work: Work, slots: int, sums: Sums) -> None:
+    def check_again(self, frame: Any, work: TaskWork, slots: int, sums: Sums) -> None:
         """Refuse a frame of which some tasks, drawn by lot, find something else when they count again.
 
         Where only the partitions differ, as they may after a shuffle, all is counted again to know.

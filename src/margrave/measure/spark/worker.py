@@ -36,7 +36,7 @@ _FAILED = "a task of the cluster failed while it counted; nothing more is said, 
 
 
 @dataclass(frozen=True)
-class Work:
+class TaskWork:
     """All that tasks need to know.
 
     ``columns``: those of the data that are read, in their order. ``numbers``: those written with a decimal comma.
@@ -67,7 +67,7 @@ def perform(step: str, given: bytes, handed: Iterable[pa.RecordBatch]) -> Iterat
         yield from batches([(NOTES, 0, Notes(errors=[error]).written())])
 
 
-def first(work: Work, handed: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+def first(work: TaskWork, handed: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     """Reads and recodes; then counts, or sends each record where all of its unit go."""
     number = _number()
     if work.only is not None and number not in work.only:
@@ -96,7 +96,7 @@ def first(work: Work, handed: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     yield NOTES, 0, notes.written()
 
 
-def second(work: Work, handed: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+def second(work: TaskWork, handed: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     """Counts records whose units are here with all of theirs; passes notes on."""
     remove_orphans()
     passed: list[Row] = []
@@ -166,7 +166,7 @@ class Handed:
         return pa.RecordBatch.from_arrays(arrays, names=list(self.columns))
 
 
-def _source(work: Work, handed: Iterable[pa.RecordBatch]) -> Source:
+def _source(work: TaskWork, handed: Iterable[pa.RecordBatch]) -> Source:
     source: Source
     if work.files is None:
         source = Handed(work.columns, handed)
@@ -177,14 +177,14 @@ def _source(work: Work, handed: Iterable[pa.RecordBatch]) -> Source:
     return Commas(source, work.numbers) if work.numbers else source
 
 
-def _counted(work: Work, coded: Iterable[Coded], failures: Failures, notes: Notes) -> Iterator[Row]:
+def _counted(work: TaskWork, coded: Iterable[Coded], failures: Failures, notes: Notes) -> Iterator[Row]:
     counted, notes.total = tallied(coded, work.wanted, failures, threads=1)
     notes.matches = work.wanted.patterns.matches
     if not failures:
         yield from written(counted, work.wanted)
 
 
-def _sent(work: Work, coded: Iterable[Coded], failures: Failures, notes: Notes) -> Iterator[Row]:
+def _sent(work: TaskWork, coded: Iterable[Coded], failures: Failures, notes: Notes) -> Iterator[Row]:
     """Records in parts by their unit, of which only the two hashes are sent."""
     types: set[str] = set()
     for batch in coded:
@@ -212,7 +212,7 @@ def _width(wanted: Counting) -> int:
     return int(_HASHES + sum(code_type(size).itemsize for size in sizes))
 
 
-def _received(work: Work, handed: Iterable[pa.RecordBatch], passed: list[Row]) -> Iterator[Coded]:
+def _received(work: TaskWork, handed: Iterable[pa.RecordBatch], passed: list[Row]) -> Iterator[Coded]:
     """The records as codes again; rows that are none are put aside."""
     domain, names = work.wanted.codebook.domain, work.wanted.names
     types = {name: code_type(domain[name].size) for name in names}

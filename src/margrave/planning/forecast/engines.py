@@ -55,7 +55,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
-class Work:
+class EngineWork:
     """Who counts, how many tables and cells, and the ``seconds`` of processor time for a million records.
 
     ``words`` say it to people.
@@ -71,7 +71,7 @@ class Work:
         return {"engine": self.engine, "tables": self.tables, "cells": self.cells, "seconds_per_million": self.seconds}
 
 
-def predicted(plan: Plan) -> Work:
+def predicted(plan: Plan) -> EngineWork:
     """The work of counting, by what the spec names as data."""
     tables = plan.covering
     cells = sum(map(plan.spec.domain.cells, tables))
@@ -84,18 +84,20 @@ def predicted(plan: Plan) -> Work:
         handed = 0.0 if source.startswith(SPARK_PARQUET) else _HANDED * len(columns_read(plan))
         seconds = _FILES * here + handed
         words = f"{size}, by the workers of Spark (spark); each task hands on about {_CELL * cells / 2**20:.2g} MiB"
-        return Work("spark", len(tables), cells, seconds, f"Counting: {words}.")
+        return EngineWork("spark", len(tables), cells, seconds, f"Counting: {words}.")
     costs = costs_of(source)
     if costs is not None and engine != "local":
         inside, reading = costs.inside(tables), costs.reading(len(columns_read(plan)))
         units = section is not None and (section.unit is not None or section.count is not None)
         if engine == "sql" or (inside < reading and not units):
             words = f"{size}, inside the database (sql), one GROUP BY for each"
-            return Work("sql", len(tables), cells, inside, f"Counting: {words}.")
+            return EngineWork("sql", len(tables), cells, inside, f"Counting: {words}.")
         here = reading
     if not source:
-        return Work(engine, len(tables), cells, here, f"Counting: {size}, wherever the data will be, in one pass.")
-    return Work("local", len(tables), cells, here, f"Counting: {size}, on this machine (local), in one pass.")
+        return EngineWork(
+            engine, len(tables), cells, here, f"Counting: {size}, wherever the data will be, in one pass."
+        )
+    return EngineWork("local", len(tables), cells, here, f"Counting: {size}, on this machine (local), in one pass.")
 
 
 def costs_of(source: str) -> Costs | None:

@@ -14,7 +14,7 @@ _STEPS = 16
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Selectable:
     """The tables, and the whole number by which the loss of each is multiplied."""
 
     margins: tuple[Margin, ...]
@@ -26,7 +26,7 @@ class Candidates:
         return max(self.weights)
 
 
-def candidates_of(domain: Domain, wanted: Mapping[Margin, float]) -> Candidates:
+def candidates_of(domain: Domain, wanted: Mapping[Margin, float]) -> Selectable:
     """Every table of at least two attributes below a wanted one that a model can hold.
 
     A table counts for as many wanted tables as it shares attributes with, each with its weight and for each attribute.
@@ -36,5 +36,5 @@ def candidates_of(domain: Domain, wanted: Mapping[Margin, float]) -> Candidates:
     shared = [sum(weight * len({*one} & {*table}) for table, weight in wanted.items()) for one in found]
     most = max(shared, default=1.0)
     if min(shared, default=most) > most * (1 - 1e-9):
-        return Candidates(tuple(found), (1,) * len(found))
-    return Candidates(tuple(found), tuple(max(1, round(_STEPS * one / most)) for one in shared))
+        return Selectable(tuple(found), (1,) * len(found))
+    return Selectable(tuple(found), tuple(max(1, round(_STEPS * one / most)) for one in shared))

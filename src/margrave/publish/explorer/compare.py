@@ -10,7 +10,7 @@ import numpy as np
 from margrave.errors import UsageError
 from margrave.messages.catalogue import say
 from margrave.publish.explorer.figures import Figures, figures
-from margrave.publish.explorer.view import View
+from margrave.publish.explorer.view import TableView
 from margrave.publish.numbers import rounded
 from margrave.publish.report.values import Intervals
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class TwoReleases:
     """A view of two releases, and the numbers of the second less those of the first."""
 
     one: Figures
@@ -31,7 +31,7 @@ class Compared:
             raise UsageError(say("the two releases name or group these values differently, so they cannot be compared"))
 
 
-def compared(one: Released, other: Released, view: View) -> Compared:
+def compared(one: Released, other: Released, view: TableView) -> TwoReleases:
     """A view of two releases; refused where one of them does not have it.
 
     The noise of one release is independent of that of another. So the squares of half-widths add up, for normal errors
@@ -44,4 +44,4 @@ def compared(one: Released, other: Released, view: View) -> Compared:
         raise UsageError(say("the two releases have different values of these attributes, so they cannot be compared"))
     apart = second.cells.value - first.cells.value
     widths = np.hypot(first.cells.width, second.cells.width)
-    return Compared(first, second, Intervals(*(rounded(end) for end in (apart, apart - widths, apart + widths))))
+    return TwoReleases(first, second, Intervals(*(rounded(end) for end in (apart, apart - widths, apart + widths))))

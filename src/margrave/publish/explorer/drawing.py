@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from margrave.publish.explorer.figures import Figures
-from margrave.publish.explorer.grid import Axis
+from margrave.publish.explorer.grid import ShownAxis
 from margrave.publish.report.cross import SHADE, Cross, Write, bar_table, cross_table
 from margrave.publish.report.svg import Scale
 from margrave.publish.report.values import Intervals, Titled, percentage, written
@@ -74,7 +74,7 @@ def _flattened(figures: Figures) -> tuple[Titled, Titled, Intervals]:
     return down, across, figures.cells.shaped((len(down), len(across)))
 
 
-def _together(axes: tuple[Axis, ...]) -> Titled:
+def _together(axes: tuple[ShownAxis, ...]) -> Titled:
     labels = tuple(" · ".join(one) for one in product(*(axis.labels for axis in axes)))
     return Titled(" × ".join(axis.title for axis in axes), labels)
 

@@ -20,7 +20,7 @@ from margrave.errors import UsageError
 from margrave.messages.catalogue import say
 from margrave.publish.estimates import half_width
 from margrave.publish.explorer.grid import Grid, bases_of, grid_of
-from margrave.publish.explorer.view import View
+from margrave.publish.explorer.view import TableView
 from margrave.publish.numbers import rounded
 from margrave.publish.report.values import Intervals, written
 from margrave.spec.spec import possible_mask
@@ -110,7 +110,7 @@ class Derived:
 class Figures:
     """A view with its numbers: the cells, and the totals of rows, of columns and of all where these make sense."""
 
-    view: View
+    view: TableView
     grid: Grid
     level: float
     cells: Intervals
@@ -119,7 +119,7 @@ class Figures:
     total: Intervals | None = None
 
 
-def figures(release: Released, view: View) -> Figures:
+def figures(release: Released, view: TableView) -> Figures:
     """The numbers of a view of a release. Totals are of what is shown."""
     grid = grid_of(release, view)
     if (count := int(np.prod(grid.shape, dtype=object))) > MOST_NUMBERS:
@@ -149,7 +149,7 @@ def figures(release: Released, view: View) -> Figures:
     return Figures(view, grid, release.level, cells, *totals)
 
 
-def _halves(grid: Grid, view: View) -> tuple[Places, Places]:
+def _halves(grid: Grid, view: TableView) -> tuple[Places, Places]:
     """Which axes are down, and which across."""
     return tuple(range(len(view.rows))), tuple(range(len(view.rows), len(view.shown)))
 
@@ -161,7 +161,7 @@ def numbers_of(release: Released, derived: Derived, kind: str) -> Intervals:
     return _unbiased(release, derived) if kind == "unbiased" else _published(release, derived)
 
 
-def simulates(release: Released, view: View) -> bool:
+def simulates(release: Released, view: TableView) -> bool:
     """Whether the numbers of a view need simulations of the published table, and there can be any."""
     if view.numbers != "published" or not release.simulates:
         return False

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from margrave.algebra.domain import Domain, Margin
 from margrave.errors import UsageError
 from margrave.messages.catalogue import say
-from margrave.publish.explorer.view import View
+from margrave.publish.explorer.view import TableView
 from margrave.publish.report.values import Titled, table_title
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _NAMED = 6
 
 
 @dataclass(frozen=True)
-class Axis:
+class ShownAxis:
     """An attribute of a view: groups of its values, by their codes. ``size`` is the number of all its values."""
 
     name: str
@@ -53,7 +53,7 @@ class Axis:
         return len(self.groups) == 1 and len(self.groups[0]) == self.size
 
     @property
-    def together(self) -> Axis:
+    def together(self) -> ShownAxis:
         """The same with all that is shown in one group: what totals are of."""
         codes = tuple(code for group in self.groups for code in group)
         return replace(self, labels=("",), groups=(tuple(sorted(codes)),))
@@ -79,7 +79,7 @@ class Grid:
     """The axes of a view, those shown first, then those only filtered by."""
 
     domain: Domain
-    axes: tuple[Axis, ...]
+    axes: tuple[ShownAxis, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ class Grid:
         return found
 
 
-def grid_of(release: Released, view: View) -> Grid:
+def grid_of(release: Released, view: TableView) -> Grid:
     """The grid of a view; refused where the release does not know its attributes together."""
     domain, codebook = release.domain, release.plan.spec.codebook
     for name in view.names:
@@ -165,7 +165,7 @@ def _axis(
     name: str,
     keep: Sequence[str] | None,
     join: Sequence[Sequence[str]],
-) -> Axis:
+) -> ShownAxis:
     """An attribute with its groups in the declared order; a group stands where its first value would."""
     attribute, entry = domain[name], codebook[name]
     kept = set(range(attribute.size)) if keep is None else {_code(domain, name, value) for value in keep}
@@ -178,7 +178,7 @@ def _axis(
             groups[codes[0]] = tuple(codes)
     ordered = tuple(groups[code] for code in sorted(groups))
     labels = tuple(_AND.join(entry.label(attribute.values[code]) for code in group) for group in ordered)
-    return Axis(name, entry.title or name, labels, ordered, attribute.size)
+    return ShownAxis(name, entry.title or name, labels, ordered, attribute.size)
 
 
 def _code(domain: Domain, name: str, value: str) -> int:
@@ -200,7 +200,7 @@ def base_of(grid: Grid, name: str, value: str) -> tuple[int, int]:
     )
 
 
-def bases_of(grid: Grid, view: View) -> tuple[tuple[int, int], ...]:
+def bases_of(grid: Grid, view: TableView) -> tuple[tuple[int, int], ...]:
     """The axes that the differences of a view are along, each with the group that is taken away."""
     return tuple(base_of(grid, name, value) for name, value in view.minus)
 

@@ -35,7 +35,7 @@ _LONG = 4 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class Shelved:
     """A bundle on the shelf, by its `release.json` alone; ``digest`` is that file's SHA-256."""
 
     path: Path
@@ -78,7 +78,7 @@ class Entry:
 class Library:
     """Bundles by their keys; ``skipped`` says which folders and files could not be read, and why."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, Shelved]
     skipped: tuple[str, ...] = ()
     typical: dict[str, float | None] = field(default_factory=dict, repr=False)
     """How far a typical interval reaches, by the key of each release of which that was tried."""
@@ -91,7 +91,7 @@ class Library:
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opening: dict[str, Lock] = field(default_factory=dict, repr=False)
 
-    def entry(self, key: str) -> Entry:
+    def entry(self, key: str) -> Shelved:
         if key not in self.entries:
             raise UsageError(say("there is no release of that address here"))
         return self.entries[key]
@@ -126,11 +126,11 @@ class Library:
         return key in self._open
 
     @property
-    def comparable(self) -> list[Entry]:
+    def comparable(self) -> list[Shelved]:
         """The releases of tables, the newest first."""
         return [entry for entry in self.search("") if entry.explorable]
 
-    def search(self, text: str) -> list[Entry]:
+    def search(self, text: str) -> list[Shelved]:
         """The entries whose title has all the words, the newest first."""
         words = text.casefold().split()
         found = [one for one in self.entries.values() if all(word in one.title.casefold() for word in words)]
@@ -159,12 +159,12 @@ def library_of(place: Path) -> Library:
     return Library(found, tuple(skipped))
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> Shelved:
     with opened(path) as files:
         content = manifest_content(files)
     said: dict[str, Any] = unsealed(content)
     title, created = said.get("title"), said.get("created")
-    return Entry(
+    return Shelved(
         path,
         sha256(content).hexdigest(),
         title if isinstance(title, str) and title else path.name,

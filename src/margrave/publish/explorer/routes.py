@@ -15,9 +15,9 @@ from margrave.progress import Progress
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.explorer.addresses import Served
-from margrave.publish.explorer.compare import Compared, compared
+from margrave.publish.explorer.compare import TwoReleases, compared
 from margrave.publish.explorer.figures import Figures, figures, simulates
-from margrave.publish.explorer.library import KEY, Entry, Library
+from margrave.publish.explorer.library import KEY, Library, Shelved
 from margrave.publish.explorer.pages.compare import compare_page
 from margrave.publish.explorer.pages.frame import problem_page, unreadable_page, waiting_page
 from margrave.publish.explorer.pages.release import about_page, checked_page, other_page, release_page, usual
@@ -25,7 +25,7 @@ from margrave.publish.explorer.pages.shelf import catalogue_page
 from margrave.publish.explorer.pages.style import report_policy
 from margrave.publish.explorer.pages.table import table_page
 from margrave.publish.explorer.twins import compared_csv, compared_json, view_csv, view_json
-from margrave.publish.explorer.view import View, read
+from margrave.publish.explorer.view import TableView, read
 from margrave.publish.released import Released
 from margrave.publish.report.values import written
 from margrave.publish.verification.found import Verified
@@ -37,7 +37,7 @@ HTML, JSON, CSV, BYTES = "text/html", "application/json", "text/csv", "applicati
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageReply:
     """What is sent back; ``name`` is that of a file to keep, ``policy`` that of a page unlike others."""
 
     status: int
@@ -47,27 +47,27 @@ class Answer:
     policy: str = ""
 
     @classmethod
-    def text(cls, kind: str, text: str, status: int = 200, name: str = "") -> Answer:
+    def text(cls, kind: str, text: str, status: int = 200, name: str = "") -> PageReply:
         return cls(status, f"{kind}; charset=utf-8", text.encode(), name)
 
 
-def answer(library: Library, path: str, query: str, messages: Messages = ENGLISH) -> Answer:
+def answer(library: Library, path: str, query: str, messages: Messages = ENGLISH) -> PageReply:
     """The answer to an address; what goes wrong is said on a page."""
     to = Served("../" * (path.count("/") - 1) or "./")
     with speaking(messages):
         try:
             return _found(library, path, query, to)
         except UsageError as error:
-            return Answer.text(HTML, problem_page(str(error), to), 400)
+            return PageReply.text(HTML, problem_page(str(error), to), 400)
         except MargraveError as error:
-            return Answer.text(HTML, unreadable_page(str(error), to), 500)
+            return PageReply.text(HTML, unreadable_page(str(error), to), 500)
 
 
-def _found(library: Library, path: str, query: str, to: Served) -> Answer:
+def _found(library: Library, path: str, query: str, to: Served) -> PageReply:
     if path == "/":
-        return Answer.text(HTML, catalogue_page(library, _words(query).get("q", ""), to))
+        return PageReply.text(HTML, catalogue_page(library, _words(query).get("q", ""), to))
     if path == "/catalogue.json":
-        return Answer.text(JSON, catalogue_json(library.search(_words(query).get("q", ""))))
+        return PageReply.text(JSON, catalogue_json(library.search(_words(query).get("q", ""))))
     if path in ("/compare", "/compare.csv", "/compare.json"):
         return _compared(library, path, query, to)
     match = _RELEASE.fullmatch(path)
@@ -76,8 +76,8 @@ def _found(library: Library, path: str, query: str, to: Served) -> Answer:
     return _of_release(library, library.entries[match[1]], match[2], query, to)
 
 
-def _nowhere(to: Served) -> Answer:
-    return Answer.text(HTML, problem_page(say("There is no page of this address."), to), 404)
+def _nowhere(to: Served) -> PageReply:
+    return PageReply.text(HTML, problem_page(say("There is no page of this address."), to), 404)
 
 
 def _words(query: str) -> dict[str, str]:
@@ -88,14 +88,14 @@ def _words(query: str) -> dict[str, str]:
         raise UsageError(say("the address has too many parts")) from None
 
 
-def _compared(library: Library, path: str, query: str, to: Served) -> Answer:
+def _compared(library: Library, path: str, query: str, to: Served) -> PageReply:
     """Two releases, by the words ``one`` and ``other``; the rest of the address is the view."""
     pairs = _pairs(query)
     said = dict(pairs)
     keys = (said.get("one", ""), said.get("other", ""))
     rest = urlencode([pair for pair in pairs if pair[0] not in ("one", "other")])
     if not any(keys):
-        return Answer.text(HTML, compare_page(library, keys, read(rest), "", to))
+        return PageReply.text(HTML, compare_page(library, keys, read(rest), "", to))
     entries = [library.entry(key) for key in keys]
     for entry in entries:
         if (waiting := _opening(library, entry, to)) is not None:
@@ -108,16 +108,18 @@ def _compared(library: Library, path: str, query: str, to: Served) -> Answer:
                 return waiting
         found = compared(one, other, view)
     except UsageError as error:
-        return Answer.text(HTML, compare_page(library, keys, view, str(error), to), 400)
+        return PageReply.text(HTML, compare_page(library, keys, view, str(error), to), 400)
     return _compared_as(path, library, keys, view, found, to)
 
 
-def _compared_as(path: str, library: Library, keys: tuple[str, str], view: View, found: Compared, to: Served) -> Answer:
+def _compared_as(
+    path: str, library: Library, keys: tuple[str, str], view: TableView, found: TwoReleases, to: Served
+) -> PageReply:
     if path == "/compare.csv":
-        return Answer.text(CSV, compared_csv(found), name="compare.csv")
+        return PageReply.text(CSV, compared_csv(found), name="compare.csv")
     if path == "/compare.json":
-        return Answer.text(JSON, compared_json(found, keys))
-    return Answer.text(HTML, compare_page(library, keys, view, found, to))
+        return PageReply.text(JSON, compared_json(found, keys))
+    return PageReply.text(HTML, compare_page(library, keys, view, found, to))
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
@@ -127,12 +129,12 @@ def _pairs(query: str) -> list[tuple[str, str]]:
         raise UsageError(say("the address has too many parts")) from None
 
 
-def catalogue_json(entries: list[Entry]) -> str:
+def catalogue_json(entries: list[Shelved]) -> str:
     found = [{"key": e.key, "digest": e.digest, "title": e.title, "created": e.created, "way": e.way} for e in entries]
     return json.dumps({"releases": found}, indent=2, ensure_ascii=False)
 
 
-def _of_release(library: Library, entry: Entry, rest: str, query: str, to: Served) -> Answer:
+def _of_release(library: Library, entry: Shelved, rest: str, query: str, to: Served) -> PageReply:
     if rest.startswith("files/"):
         return _file(entry, rest.removeprefix("files/"), to)
     if rest == "checked":
@@ -140,7 +142,7 @@ def _of_release(library: Library, entry: Entry, rest: str, query: str, to: Serve
     if rest == "report":
         return _report(library, entry, to)
     if rest == "" and not entry.explorable:
-        return Answer.text(HTML, other_page(entry, to))
+        return PageReply.text(HTML, other_page(entry, to))
     page = _PAGES.get(rest)
     if page is None:
         return _nowhere(to)
@@ -149,7 +151,7 @@ def _of_release(library: Library, entry: Entry, rest: str, query: str, to: Serve
     return page(library, entry, query, to)
 
 
-def _opening(library: Library, entry: Entry, to: Served) -> Answer | None:
+def _opening(library: Library, entry: Shelved, to: Served) -> PageReply | None:
     """The page of somebody who waits for a large release to be read; None where there is no need to."""
     if not entry.takes_long or not entry.explorable or library.is_open(entry.key):
         return None
@@ -157,10 +159,10 @@ def _opening(library: Library, entry: Entry, to: Served) -> Answer | None:
     if making is None:
         return None
     why = say("The release is being read, which takes a moment once. The page shows it as soon as it is there.")
-    return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+    return PageReply.text(HTML, waiting_page(entry.title, why, making, to), 202)
 
 
-def _simulating(library: Library, entry: Entry, release: Released, view: View, to: Served) -> Answer | None:
+def _simulating(library: Library, entry: Shelved, release: Released, view: TableView, to: Served) -> PageReply | None:
     """The page of somebody who waits for simulations; None where a view needs none, or they are there."""
     if not simulates(release, view):
         return None
@@ -171,13 +173,13 @@ def _simulating(library: Library, entry: Entry, release: Released, view: View, t
         "The errors of these numbers are simulated, once for this release. The page shows them as soon as they are "
         "there."
     )
-    return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+    return PageReply.text(HTML, waiting_page(entry.title, why, making, to), 202)
 
 
-def _release(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+def _release(library: Library, entry: Shelved, query: str, to: Served) -> PageReply:
     release, said = library.release(entry.key), _words(query)
     first = said.get("from", "0")
-    return Answer.text(
+    return PageReply.text(
         HTML,
         release_page(
             release,
@@ -190,11 +192,11 @@ def _release(library: Library, entry: Entry, query: str, to: Served) -> Answer:
     )
 
 
-def _about(library: Library, entry: Entry, query: str, to: Served) -> Answer:
-    return Answer.text(HTML, about_page(library.release(entry.key), to))
+def _about(library: Library, entry: Shelved, query: str, to: Served) -> PageReply:
+    return PageReply.text(HTML, about_page(library.release(entry.key), to))
 
 
-def _table(library: Library, entry: Entry, query: str, to: Served) -> Answer:
+def _table(library: Library, entry: Shelved, query: str, to: Served) -> PageReply:
     release = library.release(entry.key)
     view = read(query, usual(release))
     try:
@@ -202,24 +204,24 @@ def _table(library: Library, entry: Entry, query: str, to: Served) -> Answer:
             return waiting
         found = figures(release, view)
     except UsageError as error:
-        return Answer.text(HTML, table_page(release, entry, view, str(error), to), 400)
-    return Answer.text(HTML, table_page(release, entry, view, found, to))
+        return PageReply.text(HTML, table_page(release, entry, view, str(error), to), 400)
+    return PageReply.text(HTML, table_page(release, entry, view, found, to))
 
 
-def _seen(library: Library, entry: Entry, query: str) -> tuple[Released, Figures]:
+def _seen(library: Library, entry: Shelved, query: str) -> tuple[Released, Figures]:
     release = library.release(entry.key)
     return release, figures(release, read(query, usual(release)))
 
 
-def _table_csv(library: Library, entry: Entry, query: str, to: Served) -> Answer:
-    return Answer.text(CSV, view_csv(*_seen(library, entry, query)), name="table.csv")
+def _table_csv(library: Library, entry: Shelved, query: str, to: Served) -> PageReply:
+    return PageReply.text(CSV, view_csv(*_seen(library, entry, query)), name="table.csv")
 
 
-def _table_json(library: Library, entry: Entry, query: str, to: Served) -> Answer:
-    return Answer.text(JSON, view_json(*_seen(library, entry, query)))
+def _table_json(library: Library, entry: Shelved, query: str, to: Served) -> PageReply:
+    return PageReply.text(JSON, view_json(*_seen(library, entry, query)))
 
 
-_PAGES: dict[str, Callable[[Library, Entry, str, Served], Answer]] = {
+_PAGES: dict[str, Callable[[Library, Shelved, str, Served], PageReply]] = {
     "": _release,
     "about": _about,
     "table": _table,
@@ -228,7 +230,7 @@ _PAGES: dict[str, Callable[[Library, Entry, str, Served], Answer]] = {
 }
 
 
-def _report(library: Library, entry: Entry, to: Served) -> Answer:
+def _report(library: Library, entry: Shelved, to: Served) -> PageReply:
     """The report in the language that is spoken, made once; that of a large release takes a while."""
     messages = spoken()
     name = f"report {messages.language} {entry.key}"
@@ -242,22 +244,22 @@ def _report(library: Library, entry: Entry, to: Served) -> Answer:
         making = library.waiting.unfinished(name, make)
         if making is not None:
             why = say("The report is being made. The page shows it as soon as it is there.")
-            return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+            return PageReply.text(HTML, waiting_page(entry.title, why, making, to), 202)
         library.waiting.forget(name)
         found = library.reports.get(name)
     if found is None:
         found = report_of(entry)
         library.keep_report(name, found)
-    return Answer(200, f"{HTML}; charset=utf-8", found, policy=report_policy())
+    return PageReply(200, f"{HTML}; charset=utf-8", found, policy=report_policy())
 
 
-def report_of(entry: Entry) -> bytes:
+def report_of(entry: Shelved) -> bytes:
     """The report of a bundle, made anew in the language that is spoken."""
     with opened(entry.path) as files:
         return way_in(files).report(files)
 
 
-def _checked(library: Library, entry: Entry, to: Served) -> Answer:
+def _checked(library: Library, entry: Shelved, to: Served) -> PageReply:
     """The page of what is found when the files of a release are checked just now; a large one takes a while."""
     found: list[Verified | str] = []
     if entry.takes_long:
@@ -265,13 +267,13 @@ def _checked(library: Library, entry: Entry, to: Served) -> Answer:
         making = library.waiting.unfinished(name, lambda told: kept.update({entry.key: _verdict(entry, told)}))
         if making is not None:
             why = say("Everything is computed again from the measurements. The page shows what was found in the end.")
-            return Answer.text(HTML, waiting_page(entry.title, why, making, to), 202)
+            return PageReply.text(HTML, waiting_page(entry.title, why, making, to), 202)
         library.waiting.forget(name)
         found = [kept.pop(entry.key)] if entry.key in kept else []
-    return Answer.text(HTML, _verdict_page(entry, found[0] if found else _verdict(entry, None), to))
+    return PageReply.text(HTML, _verdict_page(entry, found[0] if found else _verdict(entry, None), to))
 
 
-def _verdict(entry: Entry, told: Progress | None) -> Verified | str:
+def _verdict(entry: Shelved, told: Progress | None) -> Verified | str:
     """What is found when the files of a release are checked, or what is not in order."""
     try:
         with speaking(ENGLISH):  # as files are written
@@ -280,7 +282,7 @@ def _verdict(entry: Entry, told: Progress | None) -> Verified | str:
         return str(error)
 
 
-def _verdict_page(entry: Entry, found: Verified | str, to: Served) -> str:
+def _verdict_page(entry: Shelved, found: Verified | str, to: Served) -> str:
     if isinstance(found, str):
         return checked_page(entry.title, found, (), to)
     said = [
@@ -292,10 +294,10 @@ def _verdict_page(entry: Entry, found: Verified | str, to: Served) -> str:
     return checked_page(entry.title, "", said, to)
 
 
-def _file(entry: Entry, name: str, to: Served) -> Answer:
+def _file(entry: Shelved, name: str, to: Served) -> PageReply:
     """A file of the bundle, as it is."""
     with opened(entry.path) as files:
         if name not in files.names:
-            return Answer.text(HTML, problem_page(say("The bundle has no file of this name."), to), 404)
+            return PageReply.text(HTML, problem_page(say("The bundle has no file of this name."), to), 404)
         content = manifest_content(files) if name == MANIFEST else files.read(name, MOST_REPORT)
-    return Answer(200, BYTES, content, name.rpartition("/")[2])
+    return PageReply(200, BYTES, content, name.rpartition("/")[2])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from margrave.publish.csv_text import csv_text
-from margrave.publish.explorer.compare import Compared
+from margrave.publish.explorer.compare import TwoReleases
 from margrave.publish.explorer.figures import Derived, Figures
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def view_json(release: Released, figures: Figures) -> str:
     return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def compared_frame(found: Compared) -> pd.DataFrame:
+def compared_frame(found: TwoReleases) -> pd.DataFrame:
     """One row a number: that of the first release, that of the second, and how far they are apart."""
     columns = values_of(found.one)
     for name, part in (("first", found.one.cells), ("second", found.other.cells), ("difference", found.apart)):
@@ -83,11 +83,11 @@ def compared_frame(found: Compared) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def compared_csv(found: Compared) -> str:
+def compared_csv(found: TwoReleases) -> str:
     return csv_text(compared_frame(found))
 
 
-def compared_json(found: Compared, keys: tuple[str, str]) -> str:
+def compared_json(found: TwoReleases, keys: tuple[str, str]) -> str:
     """Both releases by their keys, the address of the view, and its numbers."""
     rows = compared_frame(found).to_dict(orient="records")
     said = {

@@ -25,7 +25,7 @@ _KEEP, _JOIN, _MINUS = "keep.", "join.", "minus."
 
 
 @dataclass(frozen=True)
-class View:
+class TableView:
     """Attributes down and across, filters, collapsed values, and what is shown of each cell.
 
     ``minus``: attributes, each with one of its values; every number is then shown less that of these values, or of the
@@ -89,7 +89,7 @@ class View:
         return urlencode(pairs_of(self))
 
 
-def pairs_of(view: View) -> list[tuple[str, str]]:
+def pairs_of(view: TableView) -> list[tuple[str, str]]:
     """The words of the address of a view, each with its value; those that are as usual are left out."""
     pairs = [("rows", name) for name in view.rows] + [("columns", name) for name in view.columns]
     pairs += [(_KEEP + name, value) for name, values in view.keep for value in values]
@@ -100,11 +100,11 @@ def pairs_of(view: View) -> list[tuple[str, str]]:
         for value in group
     ]
     pairs += [(_MINUS + name, value) for name, value in view.minus]
-    plain = View()
+    plain = TableView()
     return pairs + [(word, value) for word, value, _ in view.choices() if value != getattr(plain, word)]
 
 
-def read(address: str, numbers: str = "published") -> View:
+def read(address: str, numbers: str = "published") -> TableView:
     """The view that an address names. Words without a value are as if left out: forms send these.
 
     ``numbers``: the kind that is meant where the address names none.
@@ -127,7 +127,7 @@ def read(address: str, numbers: str = "published") -> View:
     if many:
         raise UsageError(say("the address of a view has no word %(word)r", word=min(many)))
     groups = tuple((name, found) for name, found in join if found)
-    return View(rows, columns, keep, groups, minus=minus, **{"numbers": numbers, **single})
+    return TableView(rows, columns, keep, groups, minus=minus, **{"numbers": numbers, **single})
 
 
 def _only(word: str, values: Sequence[str]) -> str:

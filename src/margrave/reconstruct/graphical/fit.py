@@ -42,7 +42,7 @@ _GRADIENT = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Noisy:
+class NoisyTable:
     """A noisy table with the variance of each cell; with ``centred``, the residual of the table and its variance.
 
     A residual's ``variance`` is the one that weighs it: the noise of its cells is that of equal variances, centred.
@@ -60,7 +60,7 @@ class Noisy:
 
 def fit(
     domain: Domain,
-    noisy: Iterable[Noisy],
+    noisy: Iterable[NoisyTable],
     *,
     total: float,
     start: GraphicalModel | None = None,
@@ -81,9 +81,9 @@ def fit(
     return GraphicalModel(problem.propagation.tree, calibrated, problem.named(potentials), total, taken)
 
 
-def _targets(domain: Domain, noisy: Iterable[Noisy], total: float) -> list[Noisy]:
+def _targets(domain: Domain, noisy: Iterable[NoisyTable], total: float) -> list[NoisyTable]:
     """One target for each margin: several by inverse variance, centred as asked, and of the model's total otherwise."""
-    together: dict[tuple[Margin, bool], list[Noisy]] = {}
+    together: dict[tuple[Margin, bool], list[NoisyTable]] = {}
     for one in noisy:
         together.setdefault((domain.margin(one.margin), one.centred), []).append(one)
     targets = []
@@ -94,7 +94,7 @@ def _targets(domain: Domain, noisy: Iterable[Noisy], total: float) -> list[Noisy
         for one in several:
             mean += np.asarray(one.counts, dtype=float).reshape(shape) / one.variance / weight
         mean = _centred(mean) if centred else mean + (total - mean.sum()) / mean.size
-        targets.append(Noisy(margin, mean, 1 / weight, centred))
+        targets.append(NoisyTable(margin, mean, 1 / weight, centred))
     return targets
 
 
@@ -107,7 +107,7 @@ def _centred(table: Floats) -> Floats:
 class _Problem:
     """The dual problem, with variables scaled so that its second derivatives are about one."""
 
-    def __init__(self, domain: Domain, targets: Sequence[Noisy], total: float, smoothing: float) -> None:
+    def __init__(self, domain: Domain, targets: Sequence[NoisyTable], total: float, smoothing: float) -> None:
         self.targets, self.total = targets, total
         margins = tuple(one.margin for one in targets)
         self.propagation = Propagation(junction_tree(domain, margins), margins)
@@ -116,7 +116,7 @@ class _Problem:
         self.scales = [1 / np.sqrt(self._likely(one) + ridge) for one, ridge in zip(targets, self.ridges, strict=True)]
         self.ends = np.cumsum([0, *(one.counts.size for one in targets)])
 
-    def _likely(self, target: Noisy) -> Array:
+    def _likely(self, target: NoisyTable) -> Array:
         """About the counts of a target's cells, by which its potentials are scaled."""
         if target.centred:
             return np.full(target.counts.shape, self.total / target.counts.size)

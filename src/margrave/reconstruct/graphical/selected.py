@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
-from margrave.reconstruct.graphical.fit import TOLERANCE, Noisy, fit
+from margrave.reconstruct.graphical.fit import TOLERANCE, NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.unbiased import Fit
 
@@ -31,7 +31,7 @@ def model_of(
     single = ((name,) for name in domain.names if name in measured.names)
     below = [one for one in downward_closure([*single, *selected]) if one]
     answers.prepare([(), *below])
-    noisy = [Noisy(one, answers.residual(one), _variance(answers, one), centred=True) for one in below]
+    noisy = [NoisyTable(one, answers.residual(one), _variance(answers, one), centred=True) for one in below]
     return fit(domain, noisy, total=total_of(answers), start=start, tolerance=tolerance)
 
 

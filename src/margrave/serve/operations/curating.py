@@ -13,7 +13,7 @@ from margrave.ledger.replay import entry_of
 from margrave.serve.kept.people import ROLES
 from margrave.serve.operations.declared import PAGE, Call, House, HttpReply, operation
 from margrave.serve.operations.releases import begins, publish
-from margrave.serve.operations.shapes import BUDGET, DATASET, DAY, NAME, ExactText, FieldsShape, TextShape, Word
+from margrave.serve.operations.shapes import BUDGET, DATASET, DAY, NAME, ExactText, FieldsShape, OneOf, TextShape
 from margrave.session.builders import budget_of
 
 _AMOUNT = FieldsShape(needed={}, optional={"epsilon": ExactText(), "rho": ExactText()}, one_of=("epsilon", "rho"))
@@ -39,7 +39,7 @@ def accounts(call: Call) -> HttpReply:
     "curate",
     "Invite somebody. An analyst gets an account of the ledger; the invitation is shown this once.",
     status=201,
-    body=FieldsShape(needed={"name": NAME, "role": Word(ROLES)}, optional={"organisation": NAME}),
+    body=FieldsShape(needed={"name": NAME, "role": OneOf(ROLES)}, optional={"organisation": NAME}),
 )
 def invite(call: Call) -> HttpReply:
     house, wanted = call.house, call.body

@@ -11,7 +11,7 @@ from margrave.serve.kept.people import LOGGED_IN, MOST_PASSWORD
 from margrave.serve.operations.declared import PAGE, Call, HttpReply, operation, page_of
 from margrave.serve.operations.problems import MISSING, ProblemError
 from margrave.serve.operations.releases import ARROW, CSV, bundle_bytes, published, release_named, table_reply
-from margrave.serve.operations.shapes import NAME, FieldsShape, TextShape, Word
+from margrave.serve.operations.shapes import NAME, FieldsShape, OneOf, TextShape
 from margrave.version import __version__
 
 COOKIE = "margrave"
@@ -86,7 +86,7 @@ def bundle(call: Call) -> HttpReply:
     "/v1/releases/{id}/table",
     "public",
     "The table of some attributes, their names separated by commas.",
-    query={"attributes": _ATTRIBUTES, "where": _WHERE, "format": Word(("json", "csv", "arrow"))},
+    query={"attributes": _ATTRIBUTES, "where": _WHERE, "format": OneOf(("json", "csv", "arrow"))},
     media=("application/json", CSV, ARROW),
 )
 def table(call: Call) -> HttpReply:

@@ -46,7 +46,7 @@ class TextShape:
 
 
 @dataclass(frozen=True)
-class Word:
+class OneOf:
     """One of some words."""
 
     options: tuple[str, ...]

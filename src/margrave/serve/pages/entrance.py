@@ -15,20 +15,20 @@ from margrave.serve.operations.openapi import told_operations
 from margrave.serve.operations.public import cookie
 from margrave.serve.operations.releases import published
 from margrave.serve.pages.frame import redirect, shown, statement_parts
-from margrave.serve.pages.visits import Look, Notice, page
+from margrave.serve.pages.visits import Notice, Sight, page
 
 _HOME = {"analyst": "/ask", "curator": "/curate"}
 
 
 @page("GET", "/", "public")
-def first_page(look: Look) -> HttpReply:
+def first_page(look: Sight) -> HttpReply:
     datasets = [(one.dataset, DataSpec.load(one.declared)) for one in look.house.ledger.records(Opened)]
     listed = [{"name": name, "title": data.title or name, "tables": len(data.tables)} for name, data in datasets]
     return shown("first.html", look, datasets=sorted(listed, key=str), released=len(published(look.house)))
 
 
 @page("GET", "/data/{dataset}", "public")
-def data_page(look: Look) -> HttpReply:
+def data_page(look: Sight) -> HttpReply:
     name = look.path["dataset"]
     data = look.house.opened_data(name)
     told = look.value("dataset", path={"dataset": name})
@@ -55,18 +55,18 @@ def _members(kind: Any) -> str:
 
 
 @page("GET", "/v1/about", "public")
-def about_page(look: Look) -> HttpReply:
+def about_page(look: Sight) -> HttpReply:
     return shown("about.html", look, operations=told_operations(OPERATIONS))
 
 
 @page("GET", "/login", "public")
-def login_page(look: Look) -> HttpReply:
+def login_page(look: Sight) -> HttpReply:
     status = 409 if look.problem else 200
     return shown("login.html", look, status, name=look.said("name"), then=_inside(look.said("then")))
 
 
 @page("POST", "/login", "public", again=login_page, door="log_in")
-def log_in_page(look: Look) -> HttpReply:
+def log_in_page(look: Sight) -> HttpReply:
     # Over the operation, so that one place decides who comes in.
     body = {"name": look.said("name"), "password": look.said("password")}
     reply = look.do("log_in", body=body)
@@ -81,20 +81,20 @@ def _inside(address: str) -> str:
 
 
 @page("POST", "/logout", "own")
-def log_out_page(look: Look) -> HttpReply:
+def log_out_page(look: Sight) -> HttpReply:
     reply = look.do("log_out")
     return redirect("/", **{"Set-Cookie": reply.headers["Set-Cookie"]})
 
 
 @page("GET", "/invitation", "public")
-def invitation_page(look: Look) -> HttpReply:
+def invitation_page(look: Sight) -> HttpReply:
     status = 409 if look.problem else 200
     code = look.said("code") or look.said("invitation")
     return shown("invitation.html", look, status, code=code[:100], name=look.said("name"), least=LEAST_PASSWORD)
 
 
 @page("POST", "/invitation", "public", again=invitation_page, door="accept")
-def accept_page(look: Look) -> HttpReply:
+def accept_page(look: Sight) -> HttpReply:
     """Come in: who takes an invitation is logged in at once."""
     body = {name: look.said(name) for name in ("invitation", "name", "password")}
     person = look.value("accept", body=body)
@@ -104,7 +104,7 @@ def accept_page(look: Look) -> HttpReply:
 
 
 @page("GET", "/tokens", "own")
-def tokens_page(look: Look) -> HttpReply:
+def tokens_page(look: Sight) -> HttpReply:
     person = look.caller.person
     assert person is not None
     listed = look.value("tokens")["items"]
@@ -113,7 +113,7 @@ def tokens_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/tokens", "own", again=tokens_page)
-def new_token_page(look: Look) -> HttpReply:
+def new_token_page(look: Sight) -> HttpReply:
     body = {"scopes": list(look.every("scopes")), "days": look.said("days", "90")}
     if look.said("label"):
         body["label"] = look.said("label")
@@ -123,6 +123,6 @@ def new_token_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/tokens/{id}/revoke", "own", again=tokens_page)
-def revoke_page(look: Look) -> HttpReply:
+def revoke_page(look: Sight) -> HttpReply:
     look.do("revoke_token", path={"id": look.path["id"]})
     return redirect("/tokens")

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from margrave.serve.headers import SAFE_HEADERS
 from margrave.serve.operations.declared import HttpReply
-from margrave.serve.pages.visits import Link, Look
+from margrave.serve.pages.visits import Link, Sight
 from margrave.version import __version__
 
 HTML = "text/html; charset=utf-8"
@@ -80,7 +80,7 @@ def _is_in(at: str, room: str) -> bool:
     return at == room or (room not in ("/", "/curate") and at.startswith(f"{room.rstrip('/')}/"))
 
 
-def rendered(template: str, look: Look, **context: Any) -> str:
+def rendered(template: str, look: Sight, **context: Any) -> str:
     """A page as HTML."""
     role = look.caller.person.role if look.caller.person is not None else ""
     common = {
@@ -119,7 +119,7 @@ def statement_parts(lines: Sequence[str]) -> list[StatementPart]:
     return found[0 if found[0].texts or found[0].listed else 1 :]
 
 
-def shown(template: str, look: Look, status: int = 200, **context: Any) -> HttpReply:
+def shown(template: str, look: Sight, status: int = 200, **context: Any) -> HttpReply:
     """A page as a reply."""
     return HttpReply(content=rendered(template, look, **context).encode(), media=HTML, status=status)
 

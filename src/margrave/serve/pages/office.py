@@ -19,7 +19,7 @@ from margrave.serve.operations.problems import ProblemError
 from margrave.serve.operations.releases import published
 from margrave.serve.pages.drawings import number
 from margrave.serve.pages.frame import redirect, shown, statement_parts
-from margrave.serve.pages.visits import Look, Notice, page
+from margrave.serve.pages.visits import Notice, Sight, page
 from margrave.serve.pages.workbench import meters
 from margrave.session.builders import budget_of
 
@@ -28,7 +28,7 @@ _TENTH = 10
 
 
 @page("GET", "/curate", "curate")
-def overview_page(look: Look) -> HttpReply:
+def overview_page(look: Sight) -> HttpReply:
     ledger = look.house.ledger
     pools = {one.name: one for one in ledger.records(Pool)}
     opened = {one.dataset for one in ledger.records(Opened)}
@@ -42,14 +42,14 @@ def overview_page(look: Look) -> HttpReply:
 
 
 @page("GET", "/curate/people", "curate")
-def people_page(look: Look) -> HttpReply:
+def people_page(look: Sight) -> HttpReply:
     listed = look.value("accounts")["items"]
     status = 400 if look.problem else 200
     return shown("people.html", look, status, listed=listed, name=look.said("name"))
 
 
 @page("POST", "/curate/people", "curate", again=people_page)
-def invite_page(look: Look) -> HttpReply:
+def invite_page(look: Sight) -> HttpReply:
     body = {"name": look.said("name"), "role": look.said("role")}
     if look.said("organisation"):
         body["organisation"] = look.said("organisation")
@@ -59,12 +59,12 @@ def invite_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/curate/people/{name}/disable", "curate", again=people_page)
-def disable_page(look: Look) -> HttpReply:
+def disable_page(look: Sight) -> HttpReply:
     look.do("disable", path={"name": look.path["name"]})
     return redirect("/curate/people")
 
 
-def _allowed(look: Look, dataset: str, unit: str, amount: str) -> list[tuple[str, str, str]]:
+def _allowed(look: Sight, dataset: str, unit: str, amount: str) -> list[tuple[str, str, str]]:
     """What a grant would allow: for each table a count from all of it, and ten counts from a tenth each."""
     whole = budget_of(**{"eps" if unit == "epsilon" else "rho": amount})
     tenth = whole.with_amount(Fraction(whole.amount) / _TENTH).without_delta()
@@ -77,7 +77,7 @@ def _allowed(look: Look, dataset: str, unit: str, amount: str) -> list[tuple[str
     return found
 
 
-def _granted(look: Look) -> list[dict[str, Any]]:
+def _granted(look: Sight) -> list[dict[str, Any]]:
     """Every grant, with what is left of it; ``version``: a data set under its cap, by which it is ended."""
     versions = {one.pool: one.name for one in look.house.ledger.records(DataSet)}
     return [
@@ -94,7 +94,7 @@ def _granted(look: Look) -> list[dict[str, Any]]:
 
 
 @page("GET", "/curate/grants", "curate")
-def grants_page(look: Look) -> HttpReply:
+def grants_page(look: Sight) -> HttpReply:
     house = look.house
     accounts = [one["name"] for one in look.value("accounts")["items"] if one["ledger"]]
     form = {name: look.said(name) for name in ("account", "dataset", "amount", "expires")}
@@ -120,7 +120,7 @@ def grants_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/curate/grants", "curate", again=grants_page)
-def grant_page(look: Look) -> HttpReply:
+def grant_page(look: Sight) -> HttpReply:
     body: dict[str, Any] = {"account": look.said("account"), "dataset": look.said("dataset")}
     body["amount"] = {look.said("unit"): look.said("amount")}
     if look.said("expires"):
@@ -130,13 +130,13 @@ def grant_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/curate/grants/end", "curate", again=grants_page)
-def end_grant_page(look: Look) -> HttpReply:
+def end_grant_page(look: Sight) -> HttpReply:
     look.do("end_grant", path={"account": look.said("account"), "dataset": look.said("dataset")})
     return redirect("/curate/grants")
 
 
 @page("GET", "/curate/requests", "curate")
-def requests_page(look: Look) -> HttpReply:
+def requests_page(look: Sight) -> HttpReply:
     every = sorted(look.house.ledger.records(RequestRecord), key=lambda one: -one.number)
     known = {one.request: one.id for one in published(look.house)}
     told = requests_json(look.house, every[:_PAGE])
@@ -148,13 +148,13 @@ def requests_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/curate/requests/publish", "curate", again=requests_page)
-def publish_page(look: Look) -> HttpReply:
+def publish_page(look: Sight) -> HttpReply:
     look.do("publish_release", body={"request": look.said("request")})
     return redirect("/curate/requests")
 
 
 @page("GET", "/curate/ledger", "curate")
-def ledger_page(look: Look) -> HttpReply:
+def ledger_page(look: Sight) -> HttpReply:
     statements = {
         one.name: statement_parts(look.value("public_statement", path={"dataset": one.name})["words"])
         for one in look.house.ledger.records(DataSet)
@@ -164,6 +164,6 @@ def ledger_page(look: Look) -> HttpReply:
 
 
 @page("GET", "/curate/log", "curate")
-def log_page(look: Look) -> HttpReply:
+def log_page(look: Sight) -> HttpReply:
     look.house.access.flush()
     return shown("log.html", look, visits=look.house.access.latest(_PAGE), most=_PAGE)

@@ -9,7 +9,7 @@ from margrave.serve.kept.openings import declared
 from margrave.serve.operations.declared import HttpReply
 from margrave.serve.operations.opening import NOT_ALLOWED, described
 from margrave.serve.pages.frame import redirect, shown
-from margrave.serve.pages.visits import Look, page
+from margrave.serve.pages.visits import Sight, page
 
 EXAMPLE = """title = "People of a town"
 
@@ -24,14 +24,14 @@ income = { number = [0, 200000], step = 100 }
 _FIELDS = ("name", "amount", "unit", "spec")
 
 
-def _form(look: Look) -> dict[str, str]:
+def _form(look: Sight) -> dict[str, str]:
     found = {name: look.said(name) for name in _FIELDS}
     tried = look.house.openings.latest().get(found["name"])
     spec = found["spec"].replace("\r\n", "\n") or (tried.spec if tried is not None else "")
     return {**found, "unit": found["unit"] or "epsilon", "spec": spec}
 
 
-def _listed(look: Look) -> list[dict[str, Any]]:
+def _listed(look: Sight) -> list[dict[str, Any]]:
     """Every data set, and what becomes of it."""
     ledger, latest = look.house.ledger, look.house.openings.latest()
     opened = {one.dataset for one in ledger.records(Opened)}
@@ -44,11 +44,11 @@ def _listed(look: Look) -> list[dict[str, Any]]:
 
 
 @page("GET", "/curate/data", "curate")
-def opening_page(look: Look) -> HttpReply:
+def opening_page(look: Sight) -> HttpReply:
     return _shown(look, {})
 
 
-def _shown(look: Look, found: dict[str, Any]) -> HttpReply:
+def _shown(look: Sight, found: dict[str, Any]) -> HttpReply:
     """``found``: what a declaration says that was checked."""
     return shown(
         "opening.html",
@@ -65,7 +65,7 @@ def _shown(look: Look, found: dict[str, Any]) -> HttpReply:
 
 
 @page("POST", "/curate/data/check", "curate", again=opening_page)
-def check_page(look: Look) -> HttpReply:
+def check_page(look: Sight) -> HttpReply:
     """The declaration as everybody will read it, before anything is registered."""
     data = declared(_form(look)["spec"])
     tables = [
@@ -76,7 +76,7 @@ def check_page(look: Look) -> HttpReply:
 
 
 @page("POST", "/curate/data", "curate", again=opening_page)
-def open_page(look: Look) -> HttpReply:
+def open_page(look: Sight) -> HttpReply:
     """Register it, unless it is registered, and have it opened."""
     form = _form(look)
     if look.house.ledger.record(DataSet, form["name"]) is None:

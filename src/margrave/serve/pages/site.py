@@ -24,7 +24,7 @@ from margrave.serve.operations.declared import Caller, HttpReply, path_of
 from margrave.serve.operations.problems import BAD, FORBIDDEN, UNKNOWN_CALLER, ProblemError, problem_of
 from margrave.serve.pages import collected, entrance, office, opening, workbench
 from margrave.serve.pages.frame import HTML, PAGE_HEADERS, redirect, rendered, script, style
-from margrave.serve.pages.visits import PAGES, Look, PageOfSite
+from margrave.serve.pages.visits import PAGES, PageOfSite, Sight
 
 if TYPE_CHECKING:
     from margrave.serve.app import Worker
@@ -93,7 +93,7 @@ def _explored(worker: Worker) -> Callable[[Request], Any]:
     return endpoint
 
 
-async def _look(worker: Worker, one: PageOfSite, caller: Caller, request: Request) -> Look:
+async def _look(worker: Worker, one: PageOfSite, caller: Caller, request: Request) -> Sight:
     path = path_of(request)
     fields: Mapping[str, list[str]] = _fields(request.url.query)
     if one.who != "public":
@@ -105,7 +105,7 @@ async def _look(worker: Worker, one: PageOfSite, caller: Caller, request: Reques
         if caller.secret and not compare_digest(guard.encode(), caller.guard.encode()) and not one.door:
             raise ProblemError(FORBIDDEN, "the form is not from this login: go back, load the page again, and send it")
     host, at = _host(worker, request), request.url.path
-    return Look(worker.house, caller, path, fields, worker.secure(request), host=host, at=at)
+    return Sight(worker.house, caller, path, fields, worker.secure(request), host=host, at=at)
 
 
 def _host(worker: Worker, request: Request) -> str:
@@ -134,7 +134,7 @@ async def _form(worker: Worker, request: Request) -> dict[str, list[str]]:
         raise ProblemError(BAD, "the address, or the form, cannot be read") from None
 
 
-def _shown(one: PageOfSite, look: Look) -> HttpReply:
+def _shown(one: PageOfSite, look: Sight) -> HttpReply:
     try:
         return one.show(look)
     except (MargraveError, ProblemError) as error:
@@ -149,6 +149,6 @@ def _problem(worker: Worker, caller: Caller, request: Request, problem: ProblemE
     if problem.kind is UNKNOWN_CALLER:
         then = request.url.path + (f"?{request.url.query}" if request.url.query and request.method == "GET" else "")
         return redirect(f"/login?then={quote(then, safe='')}")
-    look = Look(worker.house, caller, {}, {}, problem=problem.detail, at=request.url.path)
+    look = Sight(worker.house, caller, {}, {}, problem=problem.detail, at=request.url.path)
     told = rendered("problem.html", look, title=problem.kind.title)
     return HttpReply(content=told.encode(), status=problem.kind.status, headers=problem.headers, media=HTML)

@@ -24,7 +24,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Look:
+class Sight:
     """``fields`` is what the address or the form says; ``problem`` why a form was not taken.
 
     ``host``: the address of the server, as the visitor has it, ``at`` that of the page. ``notice``: what was done just
@@ -74,7 +74,7 @@ class Look:
         return self.do(name, **given).value
 
 
-Showing = Callable[[Look], HttpReply]
+Showing = Callable[[Sight], HttpReply]
 
 
 @dataclass(frozen=True)

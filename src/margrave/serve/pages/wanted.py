@@ -17,7 +17,7 @@ from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language import relations as r
 from margrave.planning.questions.language.text import parsed
-from margrave.serve.pages.visits import Look
+from margrave.serve.pages.visits import Sight
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 CONDITIONS = 3
@@ -48,7 +48,7 @@ class KeyChoice:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AskedFor:
     """What the form says, as texts. ``text`` stands for all of it where it is there, ``asked`` for a whole tree."""
 
     table: str
@@ -61,7 +61,7 @@ class Wanted:
     amount: str = "0.1"
 
     @classmethod
-    def read(cls, look: Look, data: DataSpec) -> Wanted:
+    def read(cls, look: Sight, data: DataSpec) -> AskedFor:
         """The form that was sent, or an empty one."""
         rows = zip(look.every("column"), look.every("sign"), look.every("member"), strict=False)
         return cls(

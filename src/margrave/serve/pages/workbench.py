@@ -27,13 +27,13 @@ from margrave.serve.operations.problems import ProblemError
 from margrave.serve.pages.copies import command_of, python_of, sql_of
 from margrave.serve.pages.drawings import MOST_DRAWN, answer_lines, curve, curve_svg, number
 from margrave.serve.pages.frame import HTML, redirect, rendered, shown
-from margrave.serve.pages.visits import Look, page
+from margrave.serve.pages.visits import Sight, page
 from margrave.serve.pages.wanted import (
     CONDITIONS,
     KEYS,
     SIGNS,
     WHATS,
-    Wanted,
+    AskedFor,
     key_choices,
     numeric,
     values_of,
@@ -56,7 +56,7 @@ def meters(allowances: tuple[Allowance, ...]) -> list[dict[str, Any]]:
 
 
 @page("GET", "/ask", "ask")
-def ask_page(look: Look) -> HttpReply:
+def ask_page(look: Sight) -> HttpReply:
     """The data sets that can be asked about, with what is left for each."""
     person = look.caller.person
     assert person is not None
@@ -68,7 +68,7 @@ def ask_page(look: Look) -> HttpReply:
     return shown("ask.html", look, datasets=listed)
 
 
-def _explained(look: Look, data: DataSpec, wanted: Wanted) -> dict[str, Any]:
+def _explained(look: Sight, data: DataSpec, wanted: AskedFor) -> dict[str, Any]:
     """What the page says about the question that the form asks; or why it is none."""
     name, person = look.path["dataset"], look.caller.person
     assert person is not None
@@ -92,7 +92,7 @@ def _explained(look: Look, data: DataSpec, wanted: Wanted) -> dict[str, Any]:
     return {**told, **_copies(look, data, wanted)}
 
 
-def _curve(question: Question, wanted: Wanted, left: tuple[Allowance, ...], address: str) -> dict[str, Any]:
+def _curve(question: Question, wanted: AskedFor, left: tuple[Allowance, ...], address: str) -> dict[str, Any]:
     if not isinstance(question, PricedQuestion) or not question.forecast:
         return {"curve": "", "points": []}
     fields = urlencode([one for one in wanted.fields() if one[0] != "amount"])
@@ -108,7 +108,7 @@ def _curve(question: Question, wanted: Wanted, left: tuple[Allowance, ...], addr
     }
 
 
-def _copies(look: Look, data: DataSpec, wanted: Wanted) -> dict[str, Any]:
+def _copies(look: Sight, data: DataSpec, wanted: AskedFor) -> dict[str, Any]:
     node, name = wanted.node(data), look.path["dataset"]
     given = (look.host, name, wanted.unit, wanted.amount)
     return {
@@ -121,9 +121,9 @@ def _copies(look: Look, data: DataSpec, wanted: Wanted) -> dict[str, Any]:
 
 
 @page("GET", "/ask/{dataset}", "ask")
-def workbench_page(look: Look) -> HttpReply:
+def workbench_page(look: Sight) -> HttpReply:
     data = look.house.opened_data(look.path["dataset"])
-    wanted = Wanted.read(look, data)
+    wanted = AskedFor.read(look, data)
     if wanted.table not in {one.name for one in data.tables}:
         wanted = replace(wanted, table=data.tables[0].name)
     table = wanted.spec(data)
@@ -150,15 +150,15 @@ def workbench_page(look: Look) -> HttpReply:
 
 
 @page("GET", "/ask/{dataset}/explained", "ask")
-def explained_page(look: Look) -> HttpReply:
+def explained_page(look: Sight) -> HttpReply:
     """The part of the workbench that a script renews while the form is filled in."""
     data = look.house.opened_data(look.path["dataset"])
-    told = rendered("explained.html", look, **_explained(look, data, Wanted.read(look, data)))
+    told = rendered("explained.html", look, **_explained(look, data, AskedFor.read(look, data)))
     return HttpReply(content=told.encode(), media=HTML)
 
 
 @page("POST", "/ask/{dataset}", "ask", again=workbench_page)
-def asked_page(look: Look) -> HttpReply:
+def asked_page(look: Sight) -> HttpReply:
     """Ask, and pay. The key was made with the form: to send the form twice is to ask once."""
     unit, name = look.said("unit"), look.path["dataset"]
     body = {"asked": _json(look.said("asked")), "budget": {unit: look.said("amount")}, "purse": look.said("purse")}
@@ -191,7 +191,7 @@ def _told(job: Job) -> dict[str, Any]:
 
 
 @page("GET", "/questions", "read")
-def history_page(look: Look) -> HttpReply:
+def history_page(look: Sight) -> HttpReply:
     person = look.caller.person
     assert person is not None
     jobs = look.house.jobs.latest(person.name, _PAGE)
@@ -199,7 +199,7 @@ def history_page(look: Look) -> HttpReply:
 
 
 @page("GET", "/questions/{id}", "read", waits=True)
-def answer_page(look: Look) -> HttpReply:
+def answer_page(look: Sight) -> HttpReply:
     """What became of a question: its answer as tables and charts, or why there is none."""
     person = look.caller.person
     assert person is not None

@@ -8,20 +8,22 @@ from markupsafe import Markup
 
 from margrave.messages.catalogue import say
 from margrave.publish.explorer.addresses import Served
-from margrave.publish.explorer.compare import Compared
+from margrave.publish.explorer.compare import TwoReleases
 from margrave.publish.explorer.drawing import drawn
 from margrave.publish.explorer.figures import Figures
-from margrave.publish.explorer.library import Entry, Library
+from margrave.publish.explorer.library import Library, Shelved
 from margrave.publish.explorer.pages.frame import FRONT, rendered
 from margrave.publish.explorer.pages.release import citation
 from margrave.publish.explorer.pages.table import choices, words_of
-from margrave.publish.explorer.view import View, pairs_of
+from margrave.publish.explorer.view import TableView, pairs_of
 
 
-def compare_page(library: Library, keys: tuple[str, str], view: View, found: Compared | str, to: Served = FRONT) -> str:
+def compare_page(
+    library: Library, keys: tuple[str, str], view: TableView, found: TwoReleases | str, to: Served = FRONT
+) -> str:
     """A view of two releases; in place of numbers, why there are none."""
     drawings, heading = [], ""
-    if isinstance(found, Compared):
+    if isinstance(found, TwoReleases):
         heading = " × ".join(axis.title for axis in found.one.grid.axes[: len(view.shown)])
         apart = Figures(view, found.one.grid, found.one.level, found.apart)
         titles = (*(library.entry(key).title for key in keys), say("The second less the first"))
@@ -48,7 +50,7 @@ def compare_page(library: Library, keys: tuple[str, str], view: View, found: Com
     )
 
 
-def cited(entry: Entry) -> str:
+def cited(entry: Shelved) -> str:
     """How to cite one of the two releases."""
     return citation(entry.title, entry)
 

@@ -27,7 +27,7 @@ _SAID = re.compile(r'\b(?:say|refuse)\(\s*"([^"\\]*)"')
 
 
 @dataclass(frozen=True)
-class Link:
+class ViewLink:
     """A view that a page leads to; ``number`` of the asked table that it is of, from 1."""
 
     title: str

@@ -11,9 +11,9 @@ from margrave.messages.catalogue import say
 from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.parts.description import title_of
 from margrave.publish.explorer.addresses import Served
-from margrave.publish.explorer.library import Entry
-from margrave.publish.explorer.pages.frame import INNER, Link, rendered
-from margrave.publish.explorer.view import View
+from margrave.publish.explorer.library import Shelved
+from margrave.publish.explorer.pages.frame import INNER, ViewLink, rendered
+from margrave.publish.explorer.view import TableView
 from margrave.publish.report.quality import Quality
 from margrave.publish.report.tables import Shown, count_words, is_known
 from margrave.publish.report.values import table_title, written
@@ -27,7 +27,7 @@ _JUDGED, _JUDGED_CELLS = 12, 1 << 18
 """Tables by which the counts of a release are judged as a whole, and the most cells of each."""
 
 
-def citation(title: str, entry: Entry, view: str = "") -> str:
+def citation(title: str, entry: Shelved, view: str = "") -> str:
     """How to cite a release, or one view of it by its address."""
     text = say(
         "%(title)s%(year)s. Tables with differential privacy, %(guarantee)s. Made with Margrave. Release %(key)s.",
@@ -41,7 +41,7 @@ def citation(title: str, entry: Entry, view: str = "") -> str:
 
 def release_page(
     release: Released,
-    entry: Entry,
+    entry: Shelved,
     listed: Iterable[tuple[int, Margin]],
     to: Served = INNER,
     *,
@@ -72,7 +72,7 @@ def release_page(
         ],
         words=plan.promise.words(),
         tables=[
-            Link(titled(release, one), first_view(release, one).address(), release.domain.cells(one), number)
+            ViewLink(titled(release, one), first_view(release, one).address(), release.domain.cells(one), number)
             for number, one in shown
         ],
         wanted=wanted,
@@ -98,7 +98,7 @@ def _searched(release: Released, listed: Iterable[tuple[int, Margin]], wanted: s
     )
 
 
-def other_page(entry: Entry, to: Served = INNER) -> str:
+def other_page(entry: Shelved, to: Served = INNER) -> str:
     """A bundle that holds no tables to explore, such as that of a graph: it leads to its report and its files."""
     return rendered(
         "other.html",
@@ -123,9 +123,9 @@ def checked_page(title: str, failed: str, said: Sequence[str], to: Served = INNE
     return rendered("checked.html", to, title=title, failed=failed, said=said)
 
 
-def first_view(release: Released, margin: tuple[str, ...]) -> View:
+def first_view(release: Released, margin: tuple[str, ...]) -> TableView:
     """The view with which a table is first shown: its last attribute across, the others down."""
-    return View(margin[:-1] if len(margin) > 1 else margin, margin[1:][-1:], numbers=usual(release))
+    return TableView(margin[:-1] if len(margin) > 1 else margin, margin[1:][-1:], numbers=usual(release))
 
 
 def usual(release: Released) -> str:

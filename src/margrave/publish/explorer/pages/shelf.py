@@ -5,7 +5,7 @@ from __future__ import annotations
 from margrave.errors import MargraveError
 from margrave.messages.catalogue import say
 from margrave.publish.explorer.addresses import Served
-from margrave.publish.explorer.library import Entry, Library
+from margrave.publish.explorer.library import Library, Shelved
 from margrave.publish.explorer.pages.frame import FRONT, rendered
 from margrave.publish.explorer.pages.release import quality_of
 from margrave.publish.report.values import written
@@ -27,7 +27,7 @@ def catalogue_page(library: Library, wanted: str, to: Served = FRONT) -> str:
     return rendered("catalogue.html", to, shelf=shelf, wanted=wanted, skipped=library.skipped, compares=compares)
 
 
-def _typical(library: Library, entry: Entry) -> float | None:
+def _typical(library: Library, entry: Shelved) -> float | None:
     """How far a typical interval of a release reaches; None where its bundle cannot be read."""
     try:
         return quality_of(library.release(entry.key)).width
@@ -35,7 +35,7 @@ def _typical(library: Library, entry: Entry) -> float | None:
         return None
 
 
-def _facts_of(entry: Entry, typical: float | None) -> list[tuple[str, str]]:
+def _facts_of(entry: Shelved, typical: float | None) -> list[tuple[str, str]]:
     """What a release is, at a glance: how private, how accurate, and how large."""
     found = [(say("privacy loss"), entry.guarantee)] if entry.guarantee else []
     if entry.tables:

@@ -13,10 +13,10 @@ from margrave.publish.explorer.addresses import Served
 from margrave.publish.explorer.drawing import Words, drawn
 from margrave.publish.explorer.figures import Figures
 from margrave.publish.explorer.grid import bases_of, knows
-from margrave.publish.explorer.library import Entry
-from margrave.publish.explorer.pages.frame import INNER, Link, rendered
+from margrave.publish.explorer.library import Shelved
+from margrave.publish.explorer.pages.frame import INNER, ViewLink, rendered
 from margrave.publish.explorer.pages.release import citation, titled
-from margrave.publish.explorer.view import CHARTS, NUMBERS, ORDERS, SHARES, View
+from margrave.publish.explorer.view import CHARTS, NUMBERS, ORDERS, SHARES, TableView
 from margrave.publish.report.values import written
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _MOST_OFFERED = 1_000
 """Values of all attributes together up to which the form offers those of attributes that are not shown."""
 
 
-def table_page(release: Released, entry: Entry, view: View, found: Figures | str, to: Served = INNER) -> str:
+def table_page(release: Released, entry: Shelved, view: TableView, found: Figures | str, to: Served = INNER) -> str:
     """The table builder with a view; in place of figures, why there are none."""
     refused = found if isinstance(found, str) else ""
     names = tuple(name for name in view.shown if name in release.domain.names)
@@ -48,9 +48,9 @@ def table_page(release: Released, entry: Entry, view: View, found: Figures | str
         drawing="" if isinstance(found, str) else Markup(drawn(found, words_of(found))),
         address=view.address(),
         citation=citation(title_of(release), entry, "" if to.builds else to.view(view.address())),
-        fewer=[Link(titled(release, (name,)), without(view, name).address()) for name in names],
+        fewer=[ViewLink(titled(release, (name,)), without(view, name).address()) for name in names],
         more=[
-            Link(titled(release, (name,)), replace(view, rows=(*view.rows, name)).address())
+            ViewLink(titled(release, (name,)), replace(view, rows=(*view.rows, name)).address())
             for name, together in known.items()
             if together
         ],
@@ -64,7 +64,7 @@ def table_page(release: Released, entry: Entry, view: View, found: Figures | str
     )
 
 
-def without(view: View, name: str) -> View:
+def without(view: TableView, name: str) -> TableView:
     """A view rolled up: all values of an attribute together. Filters of it go as well."""
     return replace(
         view,
@@ -76,7 +76,7 @@ def without(view: View, name: str) -> View:
     )
 
 
-def _known_with(release: Released, view: View, name: str) -> bool:
+def _known_with(release: Released, view: TableView, name: str) -> bool:
     names = set(release.domain.names)
     return set(view.names) <= names and knows(release, (*view.names, name))
 
@@ -99,7 +99,7 @@ def words_of(figures: Figures) -> Words:
     return Words(caption, number, some)
 
 
-def _attribute(release: Released, view: View, name: str, *, known: bool, offered: bool) -> dict[str, Any]:
+def _attribute(release: Released, view: TableView, name: str, *, known: bool, offered: bool) -> dict[str, Any]:
     """An attribute as the form shows it; ``known`` together with the view, ``offered`` with its values."""
     entry = release.plan.spec.codebook[name]
     keep, join = dict(view.keep).get(name, ()), dict(view.join).get(name, ())
@@ -130,7 +130,7 @@ def _attribute(release: Released, view: View, name: str, *, known: bool, offered
     }
 
 
-def choices(view: View, only: tuple[str, ...], to: Served) -> list[dict[str, Any]]:
+def choices(view: TableView, only: tuple[str, ...], to: Served) -> list[dict[str, Any]]:
     """What a form lets people choose; ``only`` these kinds of numbers, where a release has no others."""
     said = {
         "share": (say("Show"), (say("counts"), say("shares of rows"), say("shares of columns"), say("shares of all"))),

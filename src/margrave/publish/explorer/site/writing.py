@@ -16,7 +16,7 @@ from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
 from margrave.publish.explorer.addresses import Written
 from margrave.publish.explorer.figures import MOST_NUMBERS, figures
-from margrave.publish.explorer.library import Entry, Library
+from margrave.publish.explorer.library import Library, Shelved
 from margrave.publish.explorer.pages.compare import compare_page
 from margrave.publish.explorer.pages.release import LISTED, about_page, first_view, other_page, release_page, usual
 from margrave.publish.explorer.pages.shelf import catalogue_page
@@ -24,7 +24,7 @@ from margrave.publish.explorer.pages.table import table_page
 from margrave.publish.explorer.routes import catalogue_json, report_of
 from margrave.publish.explorer.site.shipped import kinds, shipped, why_not
 from margrave.publish.explorer.twins import view_csv, view_json
-from margrave.publish.explorer.view import View
+from margrave.publish.explorer.view import TableView
 from margrave.publish.released import Released
 
 ASKED_BYTES = 2 << 30
@@ -61,7 +61,7 @@ def site_bytes(library: Library, tables: Sequence[str] = ()) -> int:
     return sum(_expected(library, entry, tables) for entry in library.entries.values())
 
 
-def _expected(library: Library, entry: Entry, tables: Sequence[str]) -> int:
+def _expected(library: Library, entry: Shelved, tables: Sequence[str]) -> int:
     if not entry.explorable:
         return entry.bytes
     release = library.release(entry.key)
@@ -93,28 +93,28 @@ def site_files(library: Library, tables: Sequence[str] = ()) -> Iterator[File]:
         yield name, resources("margrave.publish.explorer.site").joinpath(name).read_bytes()
     if len(library.comparable) > 1:
         to = Written(scripts=("numbers.js", "drawing.js", "compare.js"))
-        yield "compare.html", compare_page(library, ("", ""), View(), "", to).encode()
+        yield "compare.html", compare_page(library, ("", ""), TableView(), "", to).encode()
     for entry in library.entries.values():
         made = _release_files(library.release(entry.key), entry, tables) if entry.explorable else _other_files(entry)
         for name, content in made:
             yield f"r/{entry.key}/{name}", content
 
 
-def _other_files(entry: Entry) -> Iterator[File]:
+def _other_files(entry: Shelved) -> Iterator[File]:
     """A bundle that holds no tables to explore: its report, and its files."""
     yield "index.html", other_page(entry, Written("../../")).encode()
     yield "report.html", report_of(entry)
     yield from _kept_files(entry)
 
 
-def _kept_files(entry: Entry) -> Iterator[File]:
+def _kept_files(entry: Shelved) -> Iterator[File]:
     """The files of a bundle as they are."""
     with opened(entry.path) as files:
         for name in sorted(entry.files):
             yield f"files/{name}", manifest_content(files) if name == MANIFEST else files.read(name, MOST_REPORT)
 
 
-def _release_files(release: Released, entry: Entry, tables: Sequence[str]) -> Iterator[File]:
+def _release_files(release: Released, entry: Shelved, tables: Sequence[str]) -> Iterator[File]:
     keeps = _keeps_files(release, tables)
     to, wanted = Written("../../", files=keeps), _wanted(release, tables)
     for first in range(0, max(1, len(wanted)), LISTED):
@@ -128,7 +128,7 @@ def _release_files(release: Released, entry: Entry, tables: Sequence[str]) -> It
         yield from _kept_files(entry)
 
 
-def _table_files(release: Released, entry: Entry, number: int, margin: tuple[str, ...]) -> Iterator[File]:
+def _table_files(release: Released, entry: Shelved, number: int, margin: tuple[str, ...]) -> Iterator[File]:
     """An asked table as a page, and for machines; of one that is too large for a page, why there is none."""
     view, here = first_view(release, margin), Written("../../", number=number)
     try:
@@ -141,17 +141,17 @@ def _table_files(release: Released, entry: Entry, number: int, margin: tuple[str
     yield f"table-{number}.json", view_json(release, found).encode()
 
 
-def _builder_files(release: Released, entry: Entry) -> Iterator[File]:
+def _builder_files(release: Released, entry: Shelved) -> Iterator[File]:
     """The page that builds tables, and what it computes them from; or why it cannot."""
     if reason := why_not(release):
         said = say(
             "This site cannot compute other tables of this release: %(reason)s. Use “margrave explore”.", reason=reason
         )
-        view = View(numbers=usual(release))
+        view = TableView(numbers=usual(release))
         yield "table.html", table_page(release, entry, view, said, Written("../../")).encode()
         return
     scripts = ("../../numbers.js", "../../drawing.js", "data.js", "../../builder.js")
     to = Written("../../", scripts, computes=kinds(release))
-    yield "table.html", table_page(release, entry, View(), "", to).encode()
+    yield "table.html", table_page(release, entry, TableView(), "", to).encode()
     text = json.dumps(shipped(release), ensure_ascii=True, separators=(",", ":"))
     yield "data.js", f"margrave.release = {text};\n".encode()
