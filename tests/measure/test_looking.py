@@ -64,6 +64,15 @@ def test_tables_are_whole_agree_and_are_those_of_the_microdata(out):
     np.testing.assert_array_equal(out.published(("a", "c")).ravel(), counted)
 
 
+def test_an_interval_holds_all_that_the_unbiased_one_holds_and_the_published_count(out):
+    """So it holds the truth whenever that one does, however far the model is from it."""
+    for margin in out.plan.spec.margins:
+        table, noisy = out.table(*margin), out.noisy(*margin)
+        assert (table["low"] <= noisy["low"].clip(lower=0) + 1e-6).all()
+        assert (table["high"] >= noisy["high"] - 1e-6).all()
+        assert table["count"].between(table["low"], table["high"]).all()
+
+
 def test_the_published_tables_are_nearer_to_the_truth_than_the_unbiased_ones():
     spec, exact = spec_with((("rho", "0.002"),)), mg.count(spec_with(), people())
     published = unbiased = 0.0

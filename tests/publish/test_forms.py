@@ -28,7 +28,7 @@ PINNED = {
         5: "e9aa883fdedc5d7ad7b779027793a62d2fbf571cd5c7b2350c1aab084b84f30c",
         6: "1ac6668cb4e3fd2bcf36ac17b058e98680c8901ee1b14fa609bf2f325375021d",
         7: "ddafbaf207c2cf84b6c69f9fa19e3280f541c40e608264f33e11d0fbeb17d1a6",
-        8: "46793e74d4bdca8a6294d7c296cc5a7f774cfcb60874280f90be275111c31965",
+        8: "0283aa0b052be97ad93db42c6fcd549a73e662eae4547ff5240d0cf65e4a570a",
     },
     "bars": {
         # Only half-widths in closed form differ between the first two.

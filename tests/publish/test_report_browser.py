@@ -109,6 +109,19 @@ def test_on_paper_every_table_is_unfolded_and_no_row_is_broken(opened, folders, 
         assert tab.pdf(format="A4").startswith(b"%PDF")
 
 
+def test_paper_has_the_shares_of_many_tables_and_leaves_the_lists_for_statisticians_out(opened, tmp_path):
+    values = {name: ["yes", "no"] for name in "abcdef"}
+    spec = Spec.from_dict({"attributes": values, "release": {"all": 2}, "privacy": {"rho": "0.5"}})
+    frame = pd.DataFrame({name: [("yes", "no")[n >> at & 1] for n in range(640)] for at, name in enumerate(values)})
+    [(_, content)] = report_pages(mg.release(spec, frame, seed=1), None, "margrave 0")
+    (tmp_path / "report.html").write_bytes(content)
+    tab = opened(tmp_path / "report.html", 794)
+    tab.emulate_media(media="print")
+    inside = "[...document.querySelectorAll('.folded details')]"
+    seen = tab.evaluate(f"{inside}.map((one) => [one.querySelector('summary').textContent, one.checkVisibility()])")
+    assert {(name.startswith("As shares"), there) for name, there in seen} == {(True, True), (False, False)}
+
+
 @pytest.mark.parametrize("columns", [16, 32])
 def test_tables_of_many_columns_are_printed_across_the_page_with_all_their_columns(opened, tmp_path, columns):
     values = {"down": {"range": [0, 39]}, "across": {"range": [0, columns - 1]}}

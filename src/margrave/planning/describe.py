@@ -102,8 +102,6 @@ def round_words(plan: Plan) -> tuple[str, ...]:
         f"and {last} in the last.",
         "The forecast is a bound: it knows the measurements above, and not which tables will be selected. These can "
         "only add to what is known of a table, so no unbiased table has a larger error than is forecast.",
-        "Error bars of published tables that are not selected tell the noise, and not how far the model is from the "
-        "truth: they can be far too narrow. Those of unbiased tables do not rest on it.",
     )
 
 

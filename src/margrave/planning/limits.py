@@ -25,8 +25,6 @@ WIDE_CELLS, ALL_WIDE_CELLS = 1 << 20, 1 << 24
 
 MODEL_CELLS = 1 << 18
 """The most cells of all cliques of a graphical model together: one step of its fit goes through all of them."""
-MODEL_SIMULATIONS = 16
-"""How often the error bars of a graphical model are simulated."""
 CANDIDATES = 2000
 """The most tables that a plan which looks at the data chooses between: in each round each meets the model."""
 

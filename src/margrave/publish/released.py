@@ -19,14 +19,22 @@ from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 from margrave.planning.plan import Plan
 from margrave.planning.promise.guarantee import approximate
-from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.publish.bundle.forms import FORMS
 from margrave.publish.estimates import Estimate, Where, half_width, indicator, margin_of, ratio
 from margrave.publish.later import Later
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
-from margrave.reconstruct.bars import Bars, Origin, Shares, Simulated, is_simulated, seed_of, simulated_bars
+from margrave.reconstruct.bars import (
+    UNSIMULATED,
+    Bars,
+    Origin,
+    Shares,
+    Simulated,
+    is_simulated,
+    seed_of,
+    simulated_bars,
+)
 from margrave.reconstruct.publication import Published
 from margrave.reconstruct.publishable import publishable
 from margrave.reconstruct.unbiased import Fit
@@ -194,9 +202,9 @@ class Released:
         return rounded(errors), rounded(widths)
 
     def _shifted_errors(self, margin: Margin, level: float) -> Bars:
-        """Those of the unbiased cells and, where the total was raised, what was added to each beside them."""
+        """Those of the unbiased cells and, where a total was raised or a model fitted, how far off the others are."""
         errors, widths = self._cell_errors(margin, level)
-        if self.publication is None or self.publication.method not in RAISED:
+        if self.publication is None or self.publication.method not in UNSIMULATED:
             return errors, widths
         added = np.abs(self.published(margin) - self.unbiased(margin)).ravel()
         return np.hypot(errors, added), widths + added

@@ -22,7 +22,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
-from margrave.planning.limits import MODEL_SIMULATIONS, record_simulations, simulations
+from margrave.planning.limits import record_simulations, simulations
 from margrave.planning.publication.publishing import GRAPHICAL
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
@@ -57,14 +57,16 @@ class Origin:
     form: int
 
 
+UNSIMULATED = (*RAISED, GRAPHICAL)
+"""What no simulation can tell: simulated answers of a model fit the model, however far that is from the truth."""
+
+
 def replicates(published: Published) -> int:
     """How many simulations a table is worth: fewer where one takes long, none where they would take too long."""
     if published.method == "records":
         reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
         return record_simulations(len(published.held.records()) * reads)
-    if published.method == GRAPHICAL:
-        return MODEL_SIMULATIONS
-    return 0 if published.method in RAISED else simulations(published.domain.cells(), published.method)
+    return 0 if published.method in UNSIMULATED else simulations(published.domain.cells(), published.method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ def publish(
     if how.records:
         return _publish_records(plan, fit, domain, progress, like)
     if how.method == GRAPHICAL:
-        return publish_model(plan, fit, domain, like)
+        return publish_model(plan, fit, domain)
     if how.raises is not None:
         margins, said = raised_margins(plan, fit, domain)
         return Published(domain, margins, how.method, how.rounding, {}, said)
@@ -78,7 +78,7 @@ def publish_again(
     domain, how = like.domain, plan.publishing
     if not fits:
         return []
-    if how.records or how.method == GRAPHICAL or how.raises is not None or is_wide_plan(plan):
+    if how.records or how.raises is not None or is_wide_plan(plan):
         step, found = counted(progress, len(fits)), []
         for fit in fits:
             found.append(publish(plan, fit, like=like))

@@ -51,7 +51,7 @@ def test_every_wanted_table_is_forecast_before_anything_is_selected():
     assert all(row.std_error < float("inf") for row in plan.forecast)
     said = repr(plan)
     assert "The forecast is a bound" in said and "5 rounds look at the data" in said
-    assert "can be far too narrow" in said
+    assert "they hold whether or not the model does" in said
 
 
 def test_the_forecast_bounds_what_any_selection_makes_of_it():

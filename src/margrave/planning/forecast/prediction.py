@@ -86,7 +86,7 @@ def seconds(plan: Plan) -> float:
     once = 35e-9 * numbers + 60e-9 * cells + 110e-6 * tables
     how = plan.publishing
     if how.method == GRAPHICAL:
-        return once + how.seconds * (1 + len(plan.rounds) / _ROUGHER + how.simulations)
+        return once + how.seconds * (1 + len(plan.rounds) / _ROUGHER)
     again = how.simulations * (once + how.choice.again(grounds_for(plan))) if how.simulations else 0.0
     return once + how.seconds + again
 

@@ -14,7 +14,6 @@ from margrave.planning.limits import (
     KEPT_CELLS,
     LISTED_ATTRIBUTES,
     MODEL_CELLS,
-    MODEL_SIMULATIONS,
     RECORD_READS,
     is_wide,
     simulations,
@@ -79,7 +78,8 @@ class Publishing:
         if self.method == GRAPHICAL:
             return (
                 "Tables will be published as those of records of a graphical model of what was selected: whole "
-                "numbers, none of them negative."
+                "numbers, none of them negative. Their intervals are those of the unbiased tables, made wider by how "
+                "far the two are apart: so they hold whether or not the model does."
             )
         if self.raises is not None:
             return f"Tables will be published non-negative by {self.method}, with fractions. " + self.raises.words(
@@ -134,7 +134,7 @@ def _graphical(plan: Plan, asked: str) -> Publishing:
         return _unbiased(asked, "records are whole numbers: leave out rounding")
     cells = min(MODEL_CELLS, sum(map(plan.domain.cells, plan.selected or plan.candidates.margins)))
     seconds = 0.5 + 300 * (2e-3 + 2e-8 * cells)
-    return Publishing(asked, Chosen(GRAPHICAL), "controlled", None, 0, seconds, MODEL_SIMULATIONS)
+    return Publishing(asked, Chosen(GRAPHICAL), "controlled", None, 0, seconds)
 
 
 def _raised(plan: Plan, method: str) -> Publishing:
