@@ -68,6 +68,12 @@ def test_what_was_not_measured_is_taken_to_be_what_smaller_tables_say():
     assert set(found.estimates.values) == set(kept)
 
 
+def test_estimates_of_nobody_stay_as_they_are():
+    domain = domain_of(2, 3)
+    empty = noisy(domain, np.zeros((2, 3)), [domain.names], variance=1e-9)
+    assert shrunk(empty).estimates is empty and set(shrunk(empty).kept.values()) == {1.0}
+
+
 def test_exact_residuals_and_empty_tables_are_not_shrunk():
     domain = domain_of(2, 3)
     truth = np.full((2, 3), 50)

@@ -263,7 +263,7 @@ def test_the_page_of_an_invitation_runs_no_script(served):
         wrong = client.post("/invitation", data=sent)
         assert wrong.status_code == 409 and "<script>" not in wrong.text
         about = client.get("/v1/about").text
-        assert "/v1/datasets/{dataset}/questions" in about and "<script" not in about
+        assert "/v1/datasets/{dataset}/questions" in about and "<script>" not in about
 
 
 def test_doors_open_slowly(served):

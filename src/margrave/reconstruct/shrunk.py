@@ -56,6 +56,8 @@ def shrinkable(estimates: Estimates) -> bool:
 def shrunk(estimates: Estimates) -> Shrunk:
     """The same estimates, each residual drawn towards what the tables below it say."""
     domain, total = estimates.domain, estimates.total
+    if total < 1.0:  # nobody to have an interaction: so it can be where known noise was added
+        return Shrunk(estimates, dict.fromkeys(estimates.values, 1.0))
     tables: dict[Margin, Floats] = {(): np.array(total)}
     values: dict[Margin, Floats] = {(): estimates.values[()]}
     kept: dict[Margin, float] = {(): 1.0}

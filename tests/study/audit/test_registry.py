@@ -17,7 +17,8 @@ from margrave.cli.app import app
 from margrave.errors import LedgerError, UsageError, VerificationError
 from margrave.ledger import Ledger
 from margrave.planning.written import notion_of
-from margrave.spec.choices import NEIGHBOURS, STRATEGIES
+from margrave.spec.choices import NEIGHBOURS
+from margrave.study.audit.exact import FIXED
 from margrave.study.audit.findings import Audit, Effort, Finding
 from margrave.study.audit.registry import AUDITORS, WAYS, audit
 
@@ -114,7 +115,7 @@ def test_a_ledger_whose_beginning_is_lost_is_called_damaged(ledger):
 
 def test_the_program_itself_and_its_known_bugs():
     shown = run("mechanisms", "--samples", "20000")
-    plans = 2 * len(NEIGHBOURS) * len(STRATEGIES)  # each under ε and under ρ
+    plans = 2 * len(NEIGHBOURS) * len(FIXED)  # each under ε and under ρ
     assert shown.exit_code == 0 and shown.output.count("exact") == plans + 6
     missed = run("bugs", "--samples", "100", "--json")
     assert isinstance(missed.exception, VerificationError)
