@@ -31,6 +31,14 @@ def run(*words):
     return CliRunner().invoke(app, ["audit", *map(str, words)])
 
 
+def test_a_plan_that_looks_at_the_data_is_refused_in_words(tmp_path):
+    spec = tmp_path / "spec.toml"
+    lines = ['a = ["0", "1"]', 'b = ["0", "1", "2"]', "[release]", "all = 2", 'strategy = "adaptive"']
+    spec.write_text("\n".join(["[attributes]", *lines, "[privacy]", "epsilon = 1.0"]))
+    shown = run(spec)
+    assert shown.exit_code and "not audited by sampling" in str(shown.exception)
+
+
 @pytest.fixture
 def bundle(tmp_path):
     return mg.release(mg.examples.path("fungus"), seed="audit").save(tmp_path / "out")

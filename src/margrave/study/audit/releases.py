@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from margrave.algebra.arrays import Integers
 from margrave.algebra.domain import Margin
 from margrave.budget.units import amount
+from margrave.errors import RefusedError
 from margrave.facts.declared import is_given
 from margrave.pipeline import release
 from margrave.planning.plan import Plan
@@ -60,6 +61,10 @@ def audit_spec(spec: Spec, effort: Effort) -> Audit:
 
 def audit_plan(plan: Plan, effort: Effort) -> Audit:
     """The same of a plan."""
+    if plan.rounds or plan.selected:
+        raise RefusedError(
+            "plans that look at the data are not audited by sampling: their selections are proved in docs/adaptive.md"
+        )
     found = worst(plan, effort.seed)
     audited = neighbours_of(plan, found.move)
     stated = amount(plan.cost)
