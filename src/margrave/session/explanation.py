@@ -75,6 +75,7 @@ class Explanation:
         if self.instead is not None:
             lines.append(("or", f"{self.instead.cost}, {self.instead.mechanism_said}"))
             lines += [("left then", text) for text in left_after(self.allowances, self.instead.cost)]
+        lines += [("beware", text) for text in self.question.warnings]
         return [*lines, ("answered after", f"{self.seconds:g} s")]
 
     def __repr__(self) -> str:
@@ -85,6 +86,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         told = {**self.question.to_json(), "left": list(self.left), "affordable": self.affordable}
+        told |= {"warnings": list(self.question.warnings)}
         return told if self.instead is None else {**told, "instead": self.instead.cost.as_dict()}
 
 
@@ -116,6 +118,7 @@ class BatchExplanation:
             lines.append((said(node), how))
             lines += [("", _expected(one, None)) for one in batch.sharing.expectation(node, data)]
         lines += [("left afterwards", text) for text in left_after(self.allowances, self.cost)]
+        lines += [("beware", text) for text in batch.warnings]
         return [*lines, ("answered after", f"{sum(one.work.seconds for one in batch.questions):g} s")]
 
     def __repr__(self) -> str:
@@ -126,7 +129,8 @@ class BatchExplanation:
 
     def to_json(self) -> dict[str, Any]:
         left = list(left_after(self.allowances, self.cost))
-        return {**self.batch.to_json(), "left": left, "affordable": self.affordable}
+        warnings = list(self.batch.warnings)
+        return {**self.batch.to_json(), "left": left, "affordable": self.affordable, "warnings": warnings}
 
 
 _BATCH = "{} questions together, {} of them measured"

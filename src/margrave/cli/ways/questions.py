@@ -10,7 +10,7 @@ import typer
 
 from margrave.cli.arguments import AsJson
 from margrave.cli.ledger import DEFAULT, Url, Versioned
-from margrave.cli.terminal import print_json, progress, say
+from margrave.cli.terminal import notice, print_json, progress, say
 from margrave.errors import UsageError
 from margrave.planning.defaults import LEVEL
 
@@ -107,7 +107,10 @@ def ask(
             told = asked.explain(eps, rho=rho, within=within, confidence=confidence, rows=rows)
             _say(told, told.to_json, as_json)
             return
-        answer = asked.release(eps, rho=rho)
+        priced = asked.priced(eps, rho)
+        for text in priced.warnings:
+            notice(f"WARNING: {text}.")
+        answer = session.answer(priced)
     if isinstance(answer, Release):
         _show_release(answer, out, as_json)
     else:

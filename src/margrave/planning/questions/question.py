@@ -19,6 +19,7 @@ from margrave.planning.questions.language.wording import said
 from margrave.planning.questions.price.expectation import Expectation, expected
 from margrave.planning.questions.price.mechanisms import Mechanism, Price, mechanism_of
 from margrave.planning.questions.programs.sought import Sought, sought_of
+from margrave.planning.questions.programs.vain import vain
 from margrave.planning.questions.programs.work import Work, work_of
 from margrave.planning.questions.several.partition import PartPurse, paid_from, read_purse
 from margrave.planning.written import digest_of
@@ -132,9 +133,9 @@ class PricedQuestion(NothingExact):
         """What to expect of each number of the answer."""
         return expected(self.aggregate, self.sought, self.mechanism)
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
-        return ()
+        return vain(self.aggregate, self.data)
 
     def words(self) -> tuple[str, ...]:
         """The guarantee, in sentences for people."""

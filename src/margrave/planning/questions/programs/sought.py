@@ -222,7 +222,10 @@ def _moments(aggregate: Average | Variance, asked: _Asked) -> Sought:
     kind = need_numbers(lowered, what)
     low, high = _ends(aggregate.low, aggregate.high, (kind.low, kind.high), kind.step, what)
     if low == high:
-        raise UsageError(f"{what} is always {kind.show(low)}: there is nothing to ask")
+        why = (
+            f"every value is {kind.show(low)}, so {what} is {0 if isinstance(aggregate, Variance) else kind.show(low)}"
+        )
+        raise UsageError(f"{why}: there is nothing to ask")
     value = _clamped(lowered.program, kind, low, high)
     above, below = Reckon("-", value, Fixed(low)), Reckon("-", Fixed(high), value)
     parts: tuple[Whole, ...] = (above, below)

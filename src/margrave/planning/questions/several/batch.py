@@ -115,7 +115,7 @@ class Batch(NothingExact):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return ()
+        return tuple(dict.fromkeys(text for one in self.questions for text in one.warnings))
 
     def words(self) -> tuple[str, ...]:
         head = f"The {len(self.questions)} answers together satisfy differential privacy with {self.cost}."

@@ -35,6 +35,7 @@ from margrave.planning.questions.programs.lowering import ColumnShape
 from margrave.planning.questions.programs.missing import with_all
 from margrave.planning.questions.programs.rows import rows_of
 from margrave.planning.questions.programs.sought import MOST_GROUPS, Sought, sought_of
+from margrave.planning.questions.programs.vain import vain
 from margrave.planning.questions.programs.work import Work, work_of
 from margrave.planning.questions.several.partition import PartPurse, paid_from, read_purse
 from margrave.planning.written import digest_of, measurement_from_json
@@ -153,7 +154,7 @@ class TablesQuestion(NothingExact):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.plan.warnings
+        return (*vain(self.aggregate, self.data), *self.plan.warnings)
 
     @property
     def mechanism_said(self) -> str:
