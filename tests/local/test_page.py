@@ -1,5 +1,7 @@
 """The page for respondents, in a real browser: filled in, its report shown and sent, and read by the collector."""
 
+from base64 import b64encode
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -180,3 +182,15 @@ def test_a_page_posts_to_an_address_of_the_web_only():
     assert "form-action https://a.example;" in page_html(plan, "https://a.example/reports")
     with pytest.raises(UsageError, match="no address"):
         page_html(plan, "javascript:alert(1)")
+
+
+def test_the_page_allows_its_own_style_and_scripts_and_no_others():
+    text = page_html(make_local_plan(LocalSpec.load(TRICKY)))
+    policy = text.split('Content-Security-Policy" content="')[1].split('"')[0]
+    assert "unsafe" not in policy
+    for element, count in (("style", 1), ("script", 3)):
+        inside = [part.split(f"</{element}>")[0] for part in text.split(f"<{element}>")[1:]]
+        hashes = [b64encode(sha256(one.encode()).digest()).decode() for one in inside]
+        allowed = policy.split(f"{element}-src ")[1].split(";")[0]
+        assert allowed.split() == [f"'sha256-{one}'" for one in hashes]
+        assert len(hashes) == count

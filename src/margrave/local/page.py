@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -13,6 +14,7 @@ from margrave.local.reports import question_digits
 from margrave.planning.local.plan import LocalPlan
 from margrave.planning.local.question import WEIGHTS
 from margrave.planning.local.words import guarantee_words, sure
+from margrave.publish.report.html import inline_source
 
 
 def device_plan(plan: LocalPlan) -> dict[str, Any]:
@@ -49,7 +51,12 @@ def page_html(plan: LocalPlan, post: str | None = None) -> str:
     text = _resource("page.html")
     for name, value in values.items():
         text = text.replace(f"<!--{name}-->", value)
-    return text
+    return text.replace("<!--STYLES-->", _allowed("style", text)).replace("<!--SCRIPTS-->", _allowed("script", text))
+
+
+def _allowed(element: str, text: str) -> str:
+    """The sources of a policy that allow what stands in the elements of a page now, and nothing else."""
+    return " ".join(inline_source(one) for one in re.findall(rf"<{element}>(.*?)</{element}>", text, re.DOTALL))
 
 
 def _fieldset(plan: LocalPlan, name: str) -> str:

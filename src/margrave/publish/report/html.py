@@ -76,9 +76,9 @@ def framed_sheet(style: str) -> str:
     return f"\n{style}"
 
 
-def style_source(style: str) -> str:
-    """The source by which a policy of content allows one style sheet inside a page, and no other."""
-    return f"'sha256-{b64encode(sha256(style.encode()).digest()).decode('ascii')}'"
+def inline_source(text: str) -> str:
+    """The source by which a policy of content allows one style sheet or script inside a page, and no other."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
 
 
 def page(title: str, style: str, body: str, *, images: bool = False, data: Mapping[str, Any] | None = None) -> str:
@@ -88,7 +88,7 @@ def page(title: str, style: str, body: str, *, images: bool = False, data: Mappi
     """
     block = "" if data is None else data_block(data)
     sheet = framed_sheet(style)
-    policy = f"default-src 'none'; style-src {style_source(sheet)}" + ("; img-src data:" if images else "")
+    policy = f"default-src 'none'; style-src {inline_source(sheet)}" + ("; img-src data:" if images else "")
     return (
         f'<!doctype html>\n<html lang="{spoken().language}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from margrave.publish.report.html import framed_sheet, style_source
+from margrave.publish.report.html import framed_sheet, inline_source
 
 
 @cache
@@ -22,7 +22,7 @@ def sheet() -> str:
 def policy(scripts: str, forms: str) -> str:
     """What a page may load: its own style, known by its hash, and scripts and forms of these sources."""
     return (
-        f"default-src 'none'; script-src {scripts}; style-src {style_source(sheet())}; form-action {forms}; "
+        f"default-src 'none'; script-src {scripts}; style-src {inline_source(sheet())}; form-action {forms}; "
         "base-uri 'none'"
     )
 
@@ -31,4 +31,4 @@ def policy(scripts: str, forms: str) -> str:
 def report_policy() -> str:
     """The policy of a report, which has a style sheet of its own."""
     style = files("margrave.publish.report").joinpath("report.css").read_text(encoding="utf-8")
-    return f"default-src 'none'; style-src {style_source(framed_sheet(style))}; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src {inline_source(framed_sheet(style))}; base-uri 'none'; form-action 'none'"
