@@ -97,11 +97,18 @@ def round_words(plan: Plan) -> tuple[str, ...]:
         return ()
     first, last = (number(one.noise.variance**0.5) for one in (plan.rounds[0], plan.rounds[-1]))
     return (
-        f"Then {len(plan.rounds)} rounds look at the data: each selects, privately, one of "
-        f"{len(plan.candidates.margins)} tables and counts it cell by cell, with noise of {first} in the first round "
-        f"and {last} in the last.",
-        "The forecast is a bound: it knows the measurements above, and not which tables will be selected. These can "
-        "only add to what is known of a table, so no unbiased table has a larger error than is forecast.",
+        say(
+            "Then %(count)s rounds look at the data: each selects, privately, one of %(tables)s tables and counts it "
+            "cell by cell, with noise of %(first)s in the first round and %(last)s in the last.",
+            count=len(plan.rounds),
+            tables=len(plan.candidates.margins),
+            first=first,
+            last=last,
+        ),
+        say(
+            "The forecast is a bound: it knows the measurements above, and not which tables will be selected. These "
+            "can only add to what is known of a table, so no unbiased table has a larger error than is forecast."
+        ),
     )
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import margrave as mg
 from margrave.errors import RefusedError
+from margrave.messages.catalogue import messages_of, speaking
+from margrave.planning.describe import round_words
 from margrave.planning.limits import FULL_CELLS
 from margrave.planning.publication.publishing import unkept, used_domain
 from margrave.planning.ways.release import remarks
@@ -154,3 +156,29 @@ def test_every_way_to_say_it_agrees():
         "why_not": None,
     }
     assert how.method in how.words() and "rounded (controlled)" in how.words()
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ({"all": 2, "strategy": "adaptive"}, ("graphischen Modells", "Runden die Daten an", "ist eine Schranke")),
+        ({"all": 2}, ("nicht negativ nach sparse (oder", "dann gerundet (controlled)")),
+        ({"all": 2, "rounding": "none"}, ("sprechen) veröffentlicht.",)),
+        ({"all": 2, "nonnegative": "none"}, ("unverzerrt veröffentlicht",)),
+        ({"all": 2, "nonnegative": "simple-margins", "strategy": "fourier"}, ("mit Brüchen. Die Summe wächst:",)),
+    ],
+)
+def test_how_tables_will_be_published_is_said_in_the_language_that_is_spoken(release, said):
+    plan = mg.plan(
+        mg.Spec.from_dict(
+            {
+                "attributes": {name: {"values": ["x", "y"]} for name in MANY[:4]},
+                "release": release,
+                "privacy": {"epsilon": 1},
+            }
+        )
+    )
+    with speaking(messages_of("de")):
+        text = " ".join([*round_words(plan), plan.publishing.words()])
+    assert all(part in text for part in said), text
+    assert " the " not in text.partition(": the ")[0]

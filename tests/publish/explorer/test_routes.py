@@ -1,5 +1,6 @@
 """Every page of the explorer and its twins, by their addresses."""
 
+import io
 import json
 from html.parser import HTMLParser
 from threading import Event
@@ -108,6 +109,19 @@ def test_searching_finds_titles_by_their_words(library):
     assert "A small survey" in text(library, "/", "q=SURVEY+small")
     assert "A small survey" not in text(library, "/", "q=large")
     assert len(json.loads(text(library, "/catalogue.json"))["releases"]) == 2
+
+
+def test_the_catalogue_has_the_same_list_as_csv_and_as_json(library):
+    listed = json.loads(text(library, "/catalogue.json"))["releases"]
+    table = pd.read_csv(io.StringIO(text(library, "/catalogue.csv")), dtype=str)
+    assert list(table.columns) == list(listed[0])
+    assert list(table["key"]) == [one["key"] for one in listed] == [one.key for one in library.search("")]
+    assert set(table["guarantee"]) == {"ε = 1"}
+    found = Links(text(library, "/", "q=small")).found
+    for kind in ("csv", "json"):
+        (target,) = [one for one in found if one.startswith(f"catalogue.{kind}")]
+        assert answer(library, f"/catalogue.{kind}", target.partition("?")[2]).status == 200
+    assert text(library, "/catalogue.csv", "q=nowhere").splitlines() == [",".join(listed[0])]
 
 
 def test_downloads_are_what_show_prints(library, key, releases):

@@ -1,10 +1,6 @@
-"""What somebody does in a real Chromium: from a folder without a network, without scripts, by keyboard alone.
-
-With MARGRAVE_SOAK the walk is through every bundled data set.
-"""
+"""What somebody does in a real Chromium: from a folder without a network, without scripts, by keyboard alone."""
 
 import io
-import os
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
@@ -23,20 +19,29 @@ from margrave.publish.verification.verify import verify
 pytestmark = pytest.mark.slow
 
 CELLS = "#drawing tbody td:not([data-all]) b"
-BUNDLED = ("fungus", "czech", "rochdale", "journey") if os.environ.get("MARGRAVE_SOAK") else ()
+BUNDLED = ("fungus", "czech", "rochdale", "journey")
 
 
-@pytest.fixture(scope="module", params=["laplace", *BUNDLED])
-def walked(request, shelf, site, keys, tmp_path_factory):
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    """Releases of every bundled data set, and one site of them all."""
+    root = tmp_path_factory.mktemp("bundled")
+    (root / "shelf").mkdir()
+    for name in BUNDLED:
+        mg.release(mg.examples.path(name), seed=1).save(root / "shelf" / name)
+    library = library_of(root / "shelf")
+    write_site(library, root / "site")
+    return library, root / "site"
+
+
+@pytest.fixture(params=["laplace", *BUNDLED])
+def walked(request, shelf, site, keys):
     """A site, one of its releases, and the key of that."""
     if request.param in keys:
         return site, shelf.release(keys[request.param]), keys[request.param]
-    root = tmp_path_factory.mktemp(request.param)
-    spec = mg.examples.path(request.param)
-    library = library_of(mg.release(spec, seed=1).save(root / "bundle"))
-    write_site(library, root / "site")
-    (key,) = library.entries
-    return root / "site", library.release(key), key
+    library, place = request.getfixturevalue("bundled")
+    (key,) = [key for key, one in library.entries.items() if one.path.name == request.param]
+    return place, library.release(key), key
 
 
 def shown(tab):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.errors import RefusedError
+from margrave.messages.catalogue import say
 from margrave.planning.limits import (
     FLOW_CELLS,
     FULL_CELLS,
@@ -72,23 +73,31 @@ class Publishing:
     def words(self) -> str:
         """A sentence for people."""
         if self.why_not is not None:
-            return f"Tables will be published unbiased, with fractions and negative counts: {self.why_not}."
+            return say(
+                "Tables will be published unbiased, with fractions and negative counts: %(reason)s.",
+                reason=self.why_not,
+            )
         if self.records:
-            return "Tables will be published as those of fitted records: whole numbers, none of them negative."
+            return say("Tables will be published as those of fitted records: whole numbers, none of them negative.")
         if self.method == GRAPHICAL:
-            return (
+            return say(
                 "Tables will be published as those of records of a graphical model of what was selected: whole "
                 "numbers, none of them negative. Their intervals are those of the unbiased tables, made wider by how "
                 "far the two are apart: so they hold whether or not the model does."
             )
         if self.raises is not None:
-            return f"Tables will be published non-negative by {self.method}, with fractions. " + self.raises.words(
-                self.method
-            )
-        found = f"Tables will be published non-negative by {self.method}"
-        if self.choice.rivals:
-            found += f" (or {' or '.join(self.choice.rivals)}, if the noisy numbers say so)"
-        return f"{found}{'' if self.rounding == 'none' else f', then rounded ({self.rounding})'}."
+            found = say("Tables will be published non-negative by %(method)s, with fractions.", method=self.method)
+            return f"{found} {self.raises.words(self.method)}"
+        how = self.method
+        if rivals := say(" or ").join(self.choice.rivals):
+            how = say("%(method)s (or %(rivals)s, if the noisy numbers say so)", method=how, rivals=rivals)
+        if self.rounding == "none":
+            return say("Tables will be published non-negative by %(method)s.", method=how)
+        return say(
+            "Tables will be published non-negative by %(method)s, then rounded (%(rounding)s).",
+            method=how,
+            rounding=self.rounding,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""

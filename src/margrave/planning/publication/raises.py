@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from margrave.algebra.lattice import maximal
 from margrave.errors import UsageError
+from margrave.messages.catalogue import say
 from margrave.noise.laplace import DiscreteLaplace
 from margrave.planning.limits import is_wide
 
@@ -40,14 +41,22 @@ class Raises:
 
     def words(self, method: str) -> str:
         """Both, beforehand."""
-        least = f"the least that makes the wanted tables non-negative is at most {self.margins:,.0f}"
+        least = f"{self.margins:,.0f}"
         if self.table is None:
-            return f"The total grows: {least} (95 %). It promises no more than these tables."
-        both = f"by {self.table:,.0f} a non-negative full table with these coefficients exists (95 %); {least} (95 %)"
-        taken = (
-            "The first is taken" if method == TABLE else "The second is taken, and promises no more than these tables"
+            return say(
+                "The total grows: the least that makes the wanted tables non-negative is at most %(least)s (95 %%). It "
+                "promises no more than these tables.",
+                least=least,
+            )
+        both = say(
+            "The total grows: by %(table)s a non-negative full table with these coefficients exists (95 %%); the least "
+            "that makes the wanted tables non-negative is at most %(least)s (95 %%).",
+            table=f"{self.table:,.0f}",
+            least=least,
         )
-        return f"The total grows: {both}. {taken}."
+        if method == TABLE:
+            return f"{both} {say('The first is taken.')}"
+        return f"{both} {say('The second is taken, and promises no more than these tables.')}"
 
 
 def raises_of(plan: Plan) -> Raises:

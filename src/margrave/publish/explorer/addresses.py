@@ -53,6 +53,10 @@ class Served:
         """The page of two releases, seen from the catalogue."""
         return "compare"
 
+    def listed(self, kind: str, wanted: str) -> str:
+        """The catalogue for machines, of titles with some words: ``csv`` or ``json``."""
+        return f"catalogue.{kind}" + (f"?{urlencode({'q': wanted})}" if wanted else "")
+
     def release(self, key: str) -> str:
         """A release, seen from the catalogue."""
         return f"r/{key}/"

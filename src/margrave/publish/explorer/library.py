@@ -17,9 +17,9 @@ from margrave.planning.promise.guarantee import approximate
 from margrave.publish.bundle.account import unsealed
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
+from margrave.publish.explorer.checking import Checks
 from margrave.publish.explorer.waiting import Waiting
 from margrave.publish.released import Released
-from margrave.publish.verification.found import Verified
 from margrave.publish.way import TABLES
 from margrave.publish.ways.registry import load
 
@@ -83,8 +83,7 @@ class Library:
     typical: dict[str, float | None] = field(default_factory=dict, repr=False)
     """How far a typical interval reaches, by the key of each release of which that was tried."""
     waiting: Waiting = field(default_factory=Waiting, repr=False)
-    checked: dict[str, Verified | str] = field(default_factory=dict, repr=False)
-    """What was found in large releases that somebody has checked, until she is told."""
+    checks: Checks = field(default_factory=Checks, repr=False)
     reports: OrderedDict[str, bytes] = field(default_factory=OrderedDict, repr=False)
     """The reports that were made last, by their names."""
     _open: OrderedDict[str, Released] = field(default_factory=OrderedDict, repr=False)

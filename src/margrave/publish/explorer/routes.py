@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from margrave.errors import MargraveError, UsageError, VerificationError
+from margrave.errors import MargraveError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.messages.catalogue import ENGLISH, Messages, say, speaking, spoken
 from margrave.progress import Progress
@@ -24,12 +23,18 @@ from margrave.publish.explorer.pages.release import about_page, checked_page, ot
 from margrave.publish.explorer.pages.shelf import catalogue_page
 from margrave.publish.explorer.pages.style import report_policy
 from margrave.publish.explorer.pages.table import table_page
-from margrave.publish.explorer.twins import compared_csv, compared_json, view_csv, view_json
+from margrave.publish.explorer.twins import (
+    catalogue_csv,
+    catalogue_json,
+    compared_csv,
+    compared_json,
+    view_csv,
+    view_json,
+)
 from margrave.publish.explorer.view import TableView, read
 from margrave.publish.released import Released
 from margrave.publish.report.values import written
 from margrave.publish.verification.found import Verified
-from margrave.publish.verification.verify import verify
 from margrave.publish.ways.registry import way_in
 
 _RELEASE = re.compile(rf"/r/([0-9a-f]{{{KEY}}})/(.*)")
@@ -68,6 +73,9 @@ def _found(library: Library, path: str, query: str, to: Served) -> PageReply:
         return PageReply.text(HTML, catalogue_page(library, _words(query).get("q", ""), to))
     if path == "/catalogue.json":
         return PageReply.text(JSON, catalogue_json(library.search(_words(query).get("q", ""))))
+    if path == "/catalogue.csv":
+        found = catalogue_csv(library.search(_words(query).get("q", "")))
+        return PageReply.text(CSV, found, name="catalogue.csv")
     if path in ("/compare", "/compare.csv", "/compare.json"):
         return _compared(library, path, query, to)
     match = _RELEASE.fullmatch(path)
@@ -127,11 +135,6 @@ def _pairs(query: str) -> list[tuple[str, str]]:
         return parse_qsl(query, max_num_fields=1000)
     except ValueError:
         raise UsageError(say("the address has too many parts")) from None
-
-
-def catalogue_json(entries: list[Shelved]) -> str:
-    found = [{"key": e.key, "digest": e.digest, "title": e.title, "created": e.created, "way": e.way} for e in entries]
-    return json.dumps({"releases": found}, indent=2, ensure_ascii=False)
 
 
 def _of_release(library: Library, entry: Shelved, rest: str, query: str, to: Served) -> PageReply:
@@ -260,26 +263,16 @@ def report_of(entry: Shelved) -> bytes:
 
 
 def _checked(library: Library, entry: Shelved, to: Served) -> PageReply:
-    """The page of what is found when the files of a release are checked just now; a large one takes a while."""
-    found: list[Verified | str] = []
-    if entry.takes_long:
-        name, kept = f"check {entry.key}", library.checked
-        making = library.waiting.unfinished(name, lambda told: kept.update({entry.key: _verdict(entry, told)}))
+    """The page of what is found when the files of a release are checked; that of a large one takes a while."""
+    found = library.checks.known(entry.path)
+    if found is None and entry.takes_long:
+        name = f"check {entry.key}"
+        making = library.waiting.unfinished(name, lambda told: library.checks.check(entry.path, told))
         if making is not None:
             why = say("Everything is computed again from the measurements. The page shows what was found in the end.")
             return PageReply.text(HTML, waiting_page(entry.title, why, making, to), 202)
         library.waiting.forget(name)
-        found = [kept.pop(entry.key)] if entry.key in kept else []
-    return PageReply.text(HTML, _verdict_page(entry, found[0] if found else _verdict(entry, None), to))
-
-
-def _verdict(entry: Shelved, told: Progress | None) -> Verified | str:
-    """What is found when the files of a release are checked, or what is not in order."""
-    try:
-        with speaking(ENGLISH):  # as files are written
-            return verify(entry.path, progress=told)
-    except VerificationError as error:
-        return str(error)
+    return PageReply.text(HTML, _verdict_page(entry, found or library.checks.check(entry.path), to))
 
 
 def _verdict_page(entry: Shelved, found: Verified | str, to: Served) -> str:

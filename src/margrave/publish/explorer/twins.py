@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from margrave.publish.explorer.compare import TwoReleases
 from margrave.publish.explorer.figures import Derived, Figures
 
 if TYPE_CHECKING:
+    from margrave.publish.explorer.library import Shelved
     from margrave.publish.released import Released
 
 _TOGETHER = "|"
@@ -98,6 +100,20 @@ def compared_json(found: TwoReleases, keys: tuple[str, str]) -> str:
         "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
     }
     return json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+_LISTED = ("key", "digest", "title", "created", "way", "private", "guarantee", "tables")
+"""What the catalogue says of each release."""
+
+
+def catalogue_csv(entries: Sequence[Shelved]) -> str:
+    rows = [tuple(getattr(one, name) for name in _LISTED) for one in entries]
+    return csv_text(pd.DataFrame(rows, columns=list(_LISTED)))
+
+
+def catalogue_json(entries: Sequence[Shelved]) -> str:
+    found = [{name: getattr(one, name) for name in _LISTED} for one in entries]
+    return json.dumps({"releases": found}, indent=2, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

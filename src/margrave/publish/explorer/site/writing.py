@@ -21,9 +21,9 @@ from margrave.publish.explorer.pages.compare import compare_page
 from margrave.publish.explorer.pages.release import LISTED, about_page, first_view, other_page, release_page, usual
 from margrave.publish.explorer.pages.shelf import catalogue_page
 from margrave.publish.explorer.pages.table import table_page
-from margrave.publish.explorer.routes import catalogue_json, report_of
+from margrave.publish.explorer.routes import report_of
 from margrave.publish.explorer.site.shipped import kinds, shipped, why_not
-from margrave.publish.explorer.twins import view_csv, view_json
+from margrave.publish.explorer.twins import catalogue_csv, catalogue_json, view_csv, view_json
 from margrave.publish.explorer.view import TableView
 from margrave.publish.released import Released
 
@@ -89,6 +89,7 @@ def site_files(library: Library, tables: Sequence[str] = ()) -> Iterator[File]:
     front = Written(scripts=("shelf.js",))
     yield "index.html", catalogue_page(library, "", front).encode()
     yield "catalogue.json", catalogue_json(library.search("")).encode()
+    yield "catalogue.csv", catalogue_csv(library.search("")).encode()
     for name in SCRIPTS:
         yield name, resources("margrave.publish.explorer.site").joinpath(name).read_bytes()
     if len(library.comparable) > 1:
