@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 
 from margrave.errors import UsageError
 from margrave.files.untrusted import MOST_NUMBER
@@ -14,6 +15,8 @@ _LARGEST_EXPONENT = 4000
 
 def exact_text(number: Fraction) -> str:
     """The shortest exact text of a number: ``0.1``, ``1e-9``, or ``1/3`` where no short decimal is exact."""
+    if number.denominator == 1 and abs(number.numerator) < 10**16:
+        return str(number.numerator)
     twos, fives, rest = 0, 0, number.denominator
     while rest % 2 == 0:
         twos, rest = twos + 1, rest // 2
@@ -42,6 +45,7 @@ def readable(number: Fraction) -> str:
     return f"about {digits.rstrip('0').rstrip('.') if '.' in digits else digits}{mark}{exponent}"
 
 
+@lru_cache(maxsize=4096)
 def exact_number(text: str) -> Fraction:
     """The number that a text such as ``0.1``, ``1e-9`` or ``1/3`` names exactly; the inverse of `exact_text`."""
     if len(text) > MOST_NUMBER:

@@ -7,7 +7,7 @@ null. What is read back is checked as strictly as what is made in Python: the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -23,6 +23,15 @@ MOST_NODES = 2_000
 _LONGEST_WHOLE = 1 << 62
 
 _KINDS: dict[str, type[LanguageNode]] = {}
+_FIELDS: dict[type[LanguageNode], Mapping[str, Field[Any]]] = {}
+
+
+def _declared(kind: type[LanguageNode]) -> Mapping[str, Field[Any]]:
+    """The fields of a kind of node, by name: looked for once, since questions have many nodes."""
+    found = _FIELDS.get(kind)
+    if found is None:
+        found = _FIELDS[kind] = {one.name: one for one in fields(kind)}
+    return found
 
 
 @dataclass(frozen=True)
@@ -42,17 +51,19 @@ class LanguageNode:
     def to_json(self) -> dict[str, Any]:
         """The node as JSON values; `read_form` reads it back."""
         found: dict[str, Any] = {"kind": self.kind}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value != one.default or one.default is MISSING:
-                found[one.name] = _written(value)
+        for name, one in _declared(type(self)).items():
+            value = getattr(self, name)
+            if one.default is MISSING or value != one.default:
+                found[name] = _written(value)
         return found
 
     @property
     def parts(self) -> Iterator[LanguageNode]:
         """The nodes right below this one."""
-        for one in fields(self):
-            yield from _forms(getattr(self, one.name))
+        for name in _declared(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, LanguageNode | tuple):
+                yield from _forms(value)
 
     def _check(self, name: str, wanted: type[LanguageNode] | tuple[type[LanguageNode], ...]) -> None:
         """Refuse a field that is not of the wanted kind of node."""
@@ -135,7 +146,7 @@ def _check_size(value: object) -> None:
             raise RefusedError("the question is too large: ask a simpler one")
         inner: list[object] = []
         for one in level:
-            if isinstance(one, Mapping):
+            if isinstance(one, dict):
                 inner += one.values()
             elif isinstance(one, list | tuple):
                 inner += one
@@ -163,7 +174,7 @@ def _forms(value: Any) -> Iterator[LanguageNode]:
 def _read(value: object) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_read(one) for one in value)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         if value is None or isinstance(value, bool | int | str):
             return value
         raise UsageError(f"a question has no {type(value).__name__}: write numbers as exact texts")
@@ -173,7 +184,7 @@ def _read(value: object) -> Any:
         hint = suggest(kind, _KINDS) if isinstance(kind, str) else ""
         raise UsageError(f"there is no kind of node {str(kind)[:40]!r}{hint}")
     given = {str(name): _read(one) for name, one in value.items() if name != "kind"}
-    declared = {one.name: one for one in fields(known)}
+    declared = _declared(known)
     for name in given:
         if name not in declared:
             raise UsageError(f"{known.kind!r} has no field {name[:40]!r}{suggest(name, declared)}")
