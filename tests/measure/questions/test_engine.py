@@ -17,6 +17,7 @@ from margrave.measure.questions.compile import sought_sql
 from margrave.planning.questions.language import aggregates as a
 from margrave.planning.questions.language import expressions as e
 from margrave.planning.questions.language.form import nodes_of
+from margrave.planning.questions.language.text import parsed
 from margrave.planning.questions.price.expectation import step_of
 from margrave.planning.questions.question import PricedQuestion
 from tests.measure.questions.stores import engine_of
@@ -90,6 +91,28 @@ def test_random_questions_are_answered_as_the_interpreter_answers_them(tmp_path)
     assert busy > TREES // 3
     assert min(operators["part"], operators["public join"]) > TREES // 20
     assert {"where", "select", "join", "per unit", "distinct", "union", "intersect", "except"} <= set(operators)
+
+
+@pytest.mark.slow
+def test_rows_kept_by_a_few_comparisons_are_counted_where_they_stand(tmp_path):
+    """Also where what is compared is missing; many comparisons, or of other kinds, pick rows out first."""
+    random, spec = Generator("counted"), data_spec()
+    data = data_of([random_unit(spec, random) for _ in range(40)], spec)
+    engine, seen = engine_of(spec, data, tmp_path / "store"), Counter()
+    widths, signs = [len(table.columns) for table in spec.tables], ("=", "!=", "<", "<=", ">", ">=")
+    for number in range(120):
+        compared = [("age", random.randint(0, 5)), ("income", random.choice(["-1", "0", "0.5", "1"]))]
+        tests = [
+            f"{name} {random.choice(signs)} {value}"
+            for name, value in (random.choice(compared) for _ in range(number % 5))
+        ]
+        rows = "people" + (f" where {' and '.join(tests)}" if tests else "")
+        question = PricedQuestion(spec, parsed(f"{rows} count", spec), PureDP(Fraction(1)))
+        found = engine.exact(question.sought).reshape(-1, 1).tolist()
+        assert found == interpreted(question, data), question.title
+        seen["count_if" in sought_sql(question.sought, widths)[0], len(tests)] += 1
+    engine.close()
+    assert all(seen[True, many] for many in (1, 2, 3)) and not seen[True, 0] + seen[True, 4]
 
 
 def test_nothing_that_an_analyst_or_a_curator_wrote_is_in_the_sql():

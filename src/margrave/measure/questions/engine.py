@@ -26,6 +26,8 @@ from margrave.planning.questions.several.tables import TablesQuestion
 Integers = NDArray[Any]
 
 _MEMORY = "1GB"
+_FEW_ROWS = 2_000_000
+"""To go through so few rows, by the declared sizes of all tables, threads that wait for each other cost more."""
 _LOCKS = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
@@ -44,6 +46,8 @@ class Engine:
         config = {"memory_limit": _MEMORY, "temp_directory": spill, "autoinstall_known_extensions": "false"}
         self._connection = duckdb.connect(str(path), read_only=True, config=config)
         self.spec: DataSpec = stored_spec(self._connection)
+        if sum(table.rows for table in self.spec.tables) <= _FEW_ROWS:
+            self._connection.execute("SET threads = 1")
         for lock in _LOCKS:
             self._connection.execute(lock)
 
