@@ -102,4 +102,4 @@ class Served:
 
     def client(self, token=""):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.address, headers=headers, timeout=90)
+        return httpx.Client(base_url=self.address, headers=headers, timeout=600)

@@ -191,6 +191,30 @@ def test_nobody_waits_in_all_places(client, monkeypatch, slot):
     assert slot.step(threading.Event()) and client("GET", f"{place}?wait=1").json()["state"] == "answered"
 
 
+@pytest.mark.parametrize("near", [True, False])
+def test_whoever_is_shut_out_while_waiting_is_told_nothing(client, house, slot, monkeypatch, near):
+    """The answer comes at a tick after the token was revoked: it is no longer this caller's."""
+    monkeypatch.setattr(type(house.tables), "near", near)
+    record, secret = house.tokens.make(house.people.named("ann"), ALLOWED["analyst"])
+    made = ask(client, f"revoked-while-waiting-{near}").json()
+    awaited, settled = threading.Event(), house.jobs.settled
+
+    def settling(identities):
+        awaited.set()
+        return settled(identities)
+
+    monkeypatch.setattr(house.jobs, "settled", settling)
+    with ThreadPoolExecutor(1) as pool:
+        headers = {"Authorization": f"Bearer {secret}"}
+        waiting = pool.submit(client, "GET", f"/v1/questions/{made['id']}?wait=20", headers=headers)
+        assert awaited.wait(20)
+        house.tokens.revoke(record.id)
+        assert slot.step(threading.Event())
+        reply = waiting.result(20)
+    assert reply.status_code == 401 and "result" not in reply.text
+    assert client("GET", f"/v1/questions/{made['id']}").json()["state"] == "answered"
+
+
 @pytest.mark.parametrize(
     "path", ["../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "....//x"]
 )
@@ -209,22 +233,57 @@ def test_a_connection_that_says_nothing_is_closed(monkeypatch):
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    async def tried(sent):
-        config = uvicorn.Config(app, http=PatientProtocol, ws="none", lifespan="off", log_level="error", port=0)
-        server = uvicorn.Server(config)
-        running = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        place = server.servers[0].sockets[0].getsockname()
-        reader, writer = await asyncio.open_connection(*place)
-        writer.write(sent)
-        async with asyncio.timeout(20):
-            found = await reader.readline()
-        writer.close()
-        server.should_exit = True
-        await running
-        return found
+    assert in_a_loop(said_to(app, b"")) == b""
+    assert in_a_loop(said_to(app, b"GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ")) == b""
+    assert in_a_loop(said_to(app, b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")).startswith(b"HTTP/1.1 204")
 
-    assert in_a_loop(tried(b"")) == b""
-    assert in_a_loop(tried(b"GET / HTTP/1.1\r\nHost: here\r\nX-Slow: ")) == b""
-    assert in_a_loop(tried(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")).startswith(b"HTTP/1.1 204")
+
+@pytest.mark.parametrize("before", [b"", b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"])
+def test_a_head_without_end_is_not_kept(monkeypatch, before):
+    """Also not while something else is answered on the same connection."""
+    monkeypatch.setattr(connections, "MOST_HEAD", 1_000)
+
+    async def app(scope, receive, send):
+        await asyncio.sleep(60)
+
+    for more in (b"X-More: 1\r\n" * 30_000, b"X-More: " + b"1" * 400_000):
+        found = in_a_loop(said_to(app, before + b"GET / HTTP/1.1\r\n", more))
+        assert found in (b"", b"HTTP/1.1 400 Bad Request\r\n")
+
+
+def test_a_reply_is_sent_whole_and_a_large_request_is_taken():
+    async def app(scope, receive, send):
+        size, more = 0, True
+        while more:
+            got = await receive()
+            size, more = size + len(got["body"]), got["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": str(size).encode()})
+
+    head = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 300000\r\n\r\n"
+    twice = head + b"x" * 300_000 + head, b"x" * 300_000
+    found = in_a_loop(said_to(app, *twice, lines=16))
+    assert found.count(b"HTTP/1.1 200 OK") == 2 and found.count(b"300000") == 2
+
+
+async def said_to(app, *pieces, lines=1):
+    """What comes back on a connection on which so much is sent, piece after piece."""
+    config = uvicorn.Config(app, http=PatientProtocol, ws="none", lifespan="off", log_level="critical", port=0)
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    reader, writer = await asyncio.open_connection(*server.servers[0].sockets[0].getsockname())
+    try:
+        async with asyncio.timeout(20):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0.05)
+            return b"".join([await reader.readline() for _ in range(lines)])
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+        server.should_exit, server.force_exit = True, True
+        await running

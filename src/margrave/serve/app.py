@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,7 +24,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from margrave.serve.headers import SAFE_HEADERS
-from margrave.serve.kept.jobs import State
+from margrave.serve.kept.jobs import Job, State
 from margrave.serve.kept.tokens import ALLOWED, PREFIX
 from margrave.serve.operations import asking, collecting, curating, opening, parting, public
 from margrave.serve.operations.declared import JSON, OPERATIONS, Call, Caller, House, HttpReply, Operation, path_of
@@ -49,6 +49,7 @@ from margrave.serve.pages.site import page_routes
 from margrave.serve.rates import Buckets, Rate, network_of
 from margrave.serve.watching import Watch
 
+T = TypeVar("T")
 GUARD_HEADER = "x-margrave-guard"
 _MOST_WAIT = 60
 _PAGE_WAIT = 5
@@ -84,7 +85,7 @@ class Worker:
         self.house, self._https, self._proxied = house, https, behind_proxy
         self._accounts, self._addresses = Buckets(rates.account), Buckets(rates.address)
         self._doors, self.shelf = Buckets(rates.door), Shelf(house, folder)
-        self._watch = Watch(house.jobs)
+        self._watch = Watch(house.jobs, self._looked)
         told = json.dumps(document(OPERATIONS)).encode()
         # Routes are tried in their order: what is asked for most comes first.
         ordered = sorted(OPERATIONS, key=lambda one: one.name not in _OFTEN)
@@ -135,10 +136,13 @@ class Worker:
         try:
             self.check_address(one.name, request)
             content = await self._content(one, request)
-            reply, call = await run_in_threadpool(self._done, one, request, content, who)
+            done = self._looked if one.brief else run_in_threadpool
+            reply, call = await done(self._done, one, request, content, who)
             if one.name == "question" and call.query.get("wait") and reply.value["state"] == "waiting":
-                await self._waited(call.caller.name, call.path["id"], call.query["wait"])
-                reply = await run_in_threadpool(one.handler, call)
+                job = await self._waited(call.caller.name, call.path["id"], call.query["wait"])
+                if job is not None:
+                    await self._looked(self.caller, request)  # who was shut out meanwhile is told nothing
+                    reply = HttpReply(asking.job_json(job))
             response = _response(reply, request)
         except Exception as error:
             response = _problem(problem_of(error))
@@ -146,6 +150,10 @@ class Worker:
         with suppress(Exception):
             await self.note(*named, one.name, response.status_code, at_once=one.noted_at_once)
         return response
+
+    async def _looked(self, look: Callable[..., T], *arguments: Any) -> T:
+        """What a short look into the store finds: a thread costs more than it, where the store is near."""
+        return look(*arguments) if self.house.tables.near else await run_in_threadpool(look, *arguments)
 
     def _done(self, one: Operation, request: Request, content: bytes, who: list[str]) -> tuple[HttpReply, Call]:
         """What an operation gives, and the call that it was. All of it in one thread: who calls is told as ``who``."""
@@ -249,10 +257,10 @@ class Worker:
         if job is not None and job.state == "waiting":
             await self._waited(name, identity, _PAGE_WAIT)
 
-    async def _waited(self, account: str, identity: str, seconds: float) -> None:
+    async def _waited(self, account: str, identity: str, seconds: float) -> Job | None:
         self._watch.check_place(account)
         with self._watch.place(account):
-            await self._watch.settled(identity, seconds)
+            return await self._watch.settled(identity, seconds)
 
     async def _events(self, request: Request) -> Response:
         """The states of a question as server-sent events, at multiples of a tick."""
@@ -273,7 +281,8 @@ class Worker:
             with self._watch.place(account):
                 yield "event: state\ndata: waiting\n\n"
                 while state == "waiting" and not await request.is_disconnected():
-                    state = await self._watch.settled(identity, _MOST_WAIT)
+                    job = await self._watch.settled(identity, _MOST_WAIT)
+                    state = "waiting" if job is None else job.state
                     yield f"event: state\ndata: {state}\n\n"
 
         return StreamingResponse(told(), media_type="text/event-stream", headers=SAFE_HEADERS)

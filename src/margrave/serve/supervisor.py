@@ -182,6 +182,7 @@ def http_process(settings: ServerSettings, held: socket.socket) -> None:
         config = uvicorn.Config(
             worker.app,
             http=PatientProtocol,
+            loop="asyncio",
             ws="none",
             access_log=False,
             log_level="error",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-
-from starlette.concurrency import run_in_threadpool
+from typing import Any
 
 from margrave.errors import MargraveError
-from margrave.serve.kept.jobs import Jobs, State
+from margrave.serve.kept.jobs import Job, Jobs
 from margrave.serve.operations.problems import TOO_MANY, ProblemError
 
+Looked = Callable[..., Awaitable[Any]]
+"""Calls a function with arguments, and waits for what it gives."""
 TICK = 0.05
 """Seconds: what became of a question is looked for, and told, at multiples of this alone."""
 
@@ -24,9 +25,10 @@ MOST_WAITING = 128
 class Watch:
     """The jobs that somebody at this worker waits for."""
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._awaited: dict[str, set[asyncio.Future[State]]] = {}
+    def __init__(self, jobs: Jobs, looked: Looked) -> None:
+        """``looked``: has something looked up in the store."""
+        self._jobs, self._looked = jobs, looked
+        self._awaited: dict[str, set[asyncio.Future[Job]]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._waiting: Counter[str] = Counter()
 
@@ -45,16 +47,16 @@ class Watch:
             self._waiting[account] -= 1
             self._waiting += Counter()  # who waits no longer is forgotten
 
-    async def settled(self, identity: str, seconds: float) -> State:
-        """What became of a job that waits, as soon as it waits no longer, or after so many seconds."""
-        told: asyncio.Future[State] = asyncio.get_running_loop().create_future()
+    async def settled(self, identity: str, seconds: float) -> Job | None:
+        """A job, as soon as it waits no longer; None if it waits after so many seconds still."""
+        told: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
         self._awaited.setdefault(identity, set()).add(told)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
             return await asyncio.wait_for(told, seconds)
         except TimeoutError:
-            return "waiting"
+            return None
         finally:
             waiting = self._awaited.get(identity, set())
             waiting.discard(told)
@@ -65,10 +67,10 @@ class Watch:
         """Look at every tick while anybody waits, and tell those whose job is settled."""
         while self._awaited:
             await asyncio.sleep(TICK - monotonic() % TICK)
-            found: dict[str, State] = {}
+            found: dict[str, Job] = {}
             with suppress(MargraveError):  # a store that is away may be there again at the next tick
-                found = await run_in_threadpool(self._jobs.settled, list(self._awaited))
-            for identity, state in found.items():
+                found = await self._looked(self._jobs.settled, list(self._awaited))
+            for identity, job in found.items():
                 for one in self._awaited.get(identity, ()):
                     if not one.done():
-                        one.set_result(state)
+                        one.set_result(job)

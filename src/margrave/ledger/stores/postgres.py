@@ -52,6 +52,7 @@ class PostgresStore(Store):
     """A ledger in the default schema of a database, named by a connection URL, which no message repeats."""
 
     dialect = "postgresql"
+    near = False
     bytes_type = "BYTEA"
     integer_type = "BIGINT"
     clustered = ""

@@ -33,6 +33,7 @@ class SqliteStore(Store):
     """
 
     dialect = "sqlite"
+    near = True
     bytes_type = "BLOB"
     integer_type = "INTEGER"
     clustered = " WITHOUT ROWID"

@@ -180,6 +180,8 @@ class Store(ABC):
     """A place for a ledger. Connections are kept for the next use, and are never shared by two threads or processes."""
 
     dialect: str
+    near: bool
+    """Whether reading asks nobody over a network, and so waits for nobody."""
     bytes_type: str
     integer_type: str
     clustered: str

@@ -9,13 +9,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from margrave.errors import RefusedError
 from margrave.ledger.journal import canonical
+from margrave.ledger.stores.store import Transaction
 from margrave.planning.questions.every import Question, read_asked
 from margrave.planning.questions.several.batch import Batch, read_batch
 from margrave.serve.kept.tables import ServerTables, now
+from margrave.serve.kept.together import Together
 
 State = Literal["waiting", "answered", "refused", "fault"]
 STATES: tuple[State, ...] = ("waiting", "answered", "refused", "fault")
@@ -38,6 +40,14 @@ class Job:
     result: bytes | None = None
 
 
+class _Wanted(NamedTuple):
+    """A job that is to be taken, its question as text, and the digest by which that is known again."""
+
+    job: Job
+    text: str
+    digest: str
+
+
 def asked_in(job: Job) -> Question | Batch:
     """What a job asks."""
     return read_batch(job.asked) if "questions" in job.asked else read_asked(job.asked)
@@ -53,28 +63,25 @@ class Jobs:
 
     def __init__(self, tables: ServerTables) -> None:
         self._tables = tables
+        self._putting = Together(self._put_all)
 
     def put(self, identity: str, account: str, dataset: str, asked: dict[str, Any]) -> Job:
         """Take a job, or find it again: the same id stands for the same question, for ever."""
         text = canonical(asked)
         told = sha256(f"{dataset}\n{text}".encode()).hexdigest()
+        return self._putting.done(_Wanted(Job(identity, account, dataset, asked, "waiting", now()), text, told))
+
+    def _put_all(self, wanted: Sequence[_Wanted]) -> list[Job | Exception]:
+        """Take several jobs, each of which may be refused by itself."""
+        found: dict[int, Job | Exception] = {}
         with self._tables.writing() as session:
-            found = list(session.rows(f"SELECT {_COLUMNS}, digest FROM server_job WHERE id = ?", (identity,)))
-            if found:
-                if found[0][-1] != told:
-                    raise RefusedError("the key was used for another question: a new question needs a new key")
-                return _job(found[0][:-1])
-            waiting = "SELECT COUNT(*) FROM server_job WHERE account = ? AND state = 'waiting'"
-            ((many,),) = list(session.rows(waiting, (account,)))
-            if many >= MOST_WAITING:
-                raise RefusedError(f"{MOST_WAITING} questions of yours wait already: ask again when some are answered")
-            job = Job(identity, account, dataset, asked, "waiting", now())
-            session.write(
-                "INSERT INTO server_job (id, account, dataset, asked, digest, state, created) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-                (identity, account, dataset, text, told, job.state, job.created),
-            )
-        return job
+            # In one order, so that no two transactions wait for each other.
+            for at in sorted(range(len(wanted)), key=lambda at: wanted[at].job.id):
+                try:
+                    found[at] = _put(session, wanted[at])
+                except RefusedError as error:
+                    found[at] = error
+        return [found[at] for at in range(len(wanted))]
 
     def next(self, dataset: str) -> Job | None:
         """The job of a data set that waits longest."""
@@ -115,15 +122,15 @@ class Jobs:
         with self._tables.reading() as session:
             return frozenset(identity for (identity,) in session.rows(statement, (account,)))
 
-    def settled(self, identities: Sequence[str]) -> dict[str, State]:
-        """The states of those of several jobs that wait no longer."""
-        found: dict[str, State] = {}
+    def settled(self, identities: Sequence[str]) -> dict[str, Job]:
+        """Those of several jobs that wait no longer, by their ids."""
+        found: dict[str, Job] = {}
         with self._tables.reading() as session:
             for at in range(0, len(identities), _AT_ONCE):
                 some = tuple(identities[at : at + _AT_ONCE])
                 marks = ", ".join("?" for _ in some)
-                statement = f"SELECT id, state FROM server_job WHERE id IN ({marks}) AND state <> 'waiting'"
-                found.update(session.rows(statement, some))
+                statement = f"SELECT {_COLUMNS} FROM server_job WHERE id IN ({marks}) AND state <> 'waiting'"
+                found.update((row[0], _job(row)) for row in session.rows(statement, some))
         return found
 
     def of(self, account: str | None, after: int, limit: int) -> list[tuple[int, Job]]:
@@ -138,6 +145,27 @@ class Jobs:
         statement = f"SELECT {_COLUMNS} FROM server_job WHERE account = ? ORDER BY number DESC LIMIT ?"
         with self._tables.reading() as session:
             return [_job(row) for row in session.rows(statement, (account, limit))]
+
+
+def _put(session: Transaction, wanted: _Wanted) -> Job:
+    """A job as it is kept, now or since it was first taken."""
+    job = wanted.job
+    found = list(session.rows(f"SELECT {_COLUMNS}, digest FROM server_job WHERE id = ?", (job.id,)))
+    if found:
+        if found[0][-1] != wanted.digest:
+            raise RefusedError("the key was used for another question: a new question needs a new key")
+        return _job(found[0][:-1])
+    waiting = "SELECT COUNT(*) FROM server_job WHERE account = ? AND state = 'waiting'"
+    ((many,),) = list(session.rows(waiting, (job.account,)))
+    if many >= MOST_WAITING:
+        raise RefusedError(f"{MOST_WAITING} questions of yours wait already: ask again when some are answered")
+    statement = (
+        "INSERT INTO server_job (id, account, dataset, asked, digest, state, created) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    )
+    values = (job.id, job.account, job.dataset, wanted.text, wanted.digest, job.state, job.created)
+    # Where another worker was given the same id meanwhile, it is that one's job which is found.
+    return job if list(session.rows(statement, values)) else _put(session, wanted)
 
 
 def _job(row: Any) -> Job:

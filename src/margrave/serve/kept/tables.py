@@ -48,7 +48,11 @@ _SERIAL = {
     "sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "postgresql": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 }
-_INDEX = "CREATE INDEX IF NOT EXISTS server_job_waiting ON server_job (dataset, state, number)"
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS server_job_waits ON server_job (dataset, number) WHERE state = 'waiting'",
+    "CREATE INDEX IF NOT EXISTS server_job_of ON server_job (account) WHERE state = 'waiting'",
+    "DROP INDEX IF EXISTS server_job_waiting",  # of an earlier version
+)
 _GUARDS = {
     "sqlite": tuple(
         f"CREATE TRIGGER IF NOT EXISTS server_access_no_{action.lower()} BEFORE {action} ON server_access "
@@ -79,8 +83,13 @@ class ServerTables:
             for name, columns in _SCHEMA.items():
                 told = columns.replace("{serial}", _SERIAL[store.dialect]).replace("{bytes}", store.bytes_type)
                 session.write(f"CREATE TABLE IF NOT EXISTS {name} ({told})")
-            for statement in (_INDEX, *_GUARDS[store.dialect]):
+            for statement in (*_INDEXES, *_GUARDS[store.dialect]):
                 session.write(statement)
+
+    @property
+    def near(self) -> bool:
+        """Whether reading waits for nobody."""
+        return self.ledger.store.near
 
     def reading(self) -> AbstractContextManager[Transaction]:
         found: AbstractContextManager[Transaction] = self.ledger.store.reading()

@@ -180,6 +180,7 @@ def questions(call: Call) -> HttpReply:
     "What became of a question; with wait, after so many seconds at most.",
     query={"wait": WholeNumber(0, 60)},
     gives=_JOB,
+    brief=True,
 )
 def question(call: Call) -> HttpReply:
     return HttpReply(job_json(_own(call)))

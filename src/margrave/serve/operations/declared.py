@@ -130,7 +130,7 @@ Handler = Callable[[Call], HttpReply]
 class Operation:
     """``gives`` is the schema of what comes back; ``media`` what else it may come back as.
 
-    ``nameless``: who does it from where is not noted.
+    ``nameless``: who does it from where is not noted. ``brief``: it looks up little, and nothing else.
     """
 
     name: str
@@ -147,6 +147,7 @@ class Operation:
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = 1 << 20
     nameless: bool = False
+    brief: bool = False
 
     @property
     def changes(self) -> bool:
