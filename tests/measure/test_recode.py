@@ -264,3 +264,24 @@ def test_range_agrees_with_the_definition(low, span, raw):
     for arrow in (pa.int8(), pa.float32(), pa.int64()):
         assert recode(pa.array(raw, arrow), entry).codes.tolist() == expected
     assert recode(pa.array(list(map(str, raw)), pa.string()), entry).codes.astype(np.int64).tolist() == expected
+
+
+@given(
+    st.sampled_from([1, 2, 15, 255, 256, 257, 300]).flatmap(
+        lambda size: st.tuples(
+            st.just(size), st.randoms(), st.lists(st.one_of(st.none(), st.integers(0, size - 1)), max_size=40)
+        )
+    )
+)
+def test_dictionaries_in_any_order_and_of_any_size_give_the_declared_places(drawn):
+    size, chance, places = drawn
+    values = tuple(f"value {number}" for number in range(size))
+    mixed = [*values]
+    chance.shuffle(mixed)
+    entry = CodebookEntry("a", Categories((*values, "none")), missing="none")
+    for dictionary in (mixed, [*values]):
+        where = {value: place for place, value in enumerate(dictionary)}
+        indices = pa.array([None if place is None else where[values[place]] for place in places], pa.int32())
+        found = recode(pa.DictionaryArray.from_arrays(indices, pa.array(dictionary)), entry)
+        assert found.codes.tolist() == [size if place is None else place for place in places]
+        assert found.codes.dtype == code_type(size + 1)

@@ -31,6 +31,7 @@ MISSING, OUTSIDE, UNDECODABLE = -1, -2, -3
 _CACHE_LIMIT = 1 << 16
 _EXACT_FLOAT = 1 << 53
 _EPOCH = date(1970, 1, 1)
+_BYTES = 256
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -114,7 +115,7 @@ class Recoder:
         distinct, indices = encode(column, self.entry.name)
         signed = np.fromiter((self._remember(value) for value in distinct), dtype=np.int64, count=len(distinct))
         signed = np.append(signed, self._missing)
-        codes = np.maximum(signed, 0).astype(self._type)[indices]
+        codes = _looked_up(np.maximum(signed, 0).astype(self._type), indices)
         whole = not column.null_count and signed[:-1].min(initial=0) >= 0
         if whole:
             return Recoded(codes, 0, 0, 0)
@@ -212,6 +213,20 @@ class Recoder:
         codes[codes == OUTSIDE] = self._outside
         codes[missing] = self._missing
         return codes
+
+
+def _looked_up(
+    codes: npt.NDArray[np.unsignedinteger[Any]], indices: npt.NDArray[np.integer[Any]]
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """``codes[indices]``; byte by byte where all are bytes, which takes half the time, and none if nothing changes."""
+    top = int(indices.max(initial=0))
+    if codes.dtype != np.uint8 or not top < len(codes) <= _BYTES or indices.min(initial=0) < 0:
+        found: npt.NDArray[np.unsignedinteger[Any]] = codes[indices]
+        return found
+    small = indices.astype(np.uint8)
+    if np.array_equal(codes[: top + 1], np.arange(top + 1)):
+        return small
+    return np.frombuffer(small.tobytes().translate(codes.tobytes().ljust(_BYTES, b"\0")), dtype=np.uint8)
 
 
 def _broken(signed: npt.NDArray[np.int64]) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EXACT = 2.5
 """To read an exact number from a record: one object for each."""
-_FILES, _HANDED = 1.6, 0.25
+_FILES, _HANDED = 1.2, 0.16
 """Of Spark: how many times what one machine takes to read files and count; and to hand over a value of a frame."""
 _CELL = 2
 """Bytes of a cell on its way from task to task, about."""
