@@ -1,11 +1,13 @@
 """How wrong published tables are: whole numbers against the truth, method by method, run by run.
 
     python benchmarks/published_error.py --runs 200 --epsilon 1
+    python benchmarks/published_error.py --runs 40 --rho 0.1 --example journey
     python benchmarks/published_error.py --records nltcs.csv --ways 2 --epsilon 1
 
 The first measures the bundled examples under pure ε with the best known plans and prints, for each method, the mean
 over runs of the L1 error (the sum over the cells of a table, averaged over the wanted tables) and its standard error.
-The second reads a file of 0/1 records with a header, measures every residual of all k-way tables once with Gaussian
+The second does the same with Gaussian noise, each residual measured once with the best shares.
+The third reads a file of 0/1 records with a header, measures every residual of all k-way tables once with Gaussian
 noise (ε at δ = 1e-9), and prints the root mean squared error relative to that expected of the unbiased tables.
 """
 
@@ -94,7 +96,23 @@ def l1_error(domain: Domain, table: np.ndarray, truth: np.ndarray, wanted: Seque
     return float(np.mean([np.abs(project(domain, table - truth, margin)).sum() for margin in wanted]))
 
 
-def study_example(name: str, epsilon: Fraction, runs: int) -> Iterator[str]:
+def measure_gaussian(
+    domain: Domain, counts: np.ndarray, wanted: Sequence[Margin], rho: float, generator: Generator
+) -> Estimates:
+    """Every residual measured once."""
+    values, variances = {}, {}
+    for below, squared in residual_plan(domain, wanted, rho).items():
+        query = Query(below, residual=below)
+        law = DiscreteGaussian(squared)
+        exact = answer(domain, query, project(domain, counts, below))
+        outputs = exact + law.sample(exact.size, generator).reshape(exact.shape)
+        values[below] = estimates(domain, query, outputs)[below]
+        variances[below] = law.variance * float(spread(domain, query, below))
+    return Estimates(domain, values, variances)
+
+
+def study_example(name: str, epsilon: Fraction, runs: int, rho: float | None = None) -> Iterator[str]:
+    """Under pure ε or, where it is given, under ρ."""
     domain, counts = load(name)
     wanted = [tuple(model) for model in MODELS[name].split()]
     closure = ["".join(below) for below in downward_closure(wanted)]
@@ -102,8 +120,11 @@ def study_example(name: str, epsilon: Fraction, runs: int) -> Iterator[str]:
     errors: dict[str, list[float]] = {}
     seconds: dict[str, float] = {}
     for run in range(runs):
-        generator = Generator.seeded(f"{name}/{epsilon}/{run}")
-        noisy = measure(domain, counts, PLANS[name], epsilon, generator)
+        generator = Generator.seeded(f"{name}/{epsilon}/{run}" if rho is None else f"{name}/rho {rho}/{run}")
+        if rho is None:
+            noisy = measure(domain, counts, PLANS[name], epsilon, generator)
+        else:
+            noisy = measure_gaussian(domain, counts, wanted, rho, generator)
         for method in METHODS:
             begun = time.perf_counter()
             table = nonnegative(noisy, method, wanted=wanted).table
@@ -112,7 +133,7 @@ def study_example(name: str, epsilon: Fraction, runs: int) -> Iterator[str]:
                 done = whole(table, domain, wanted, way)
                 errors.setdefault(f"{method}, {way}", []).append(l1_error(domain, done.table, counts, wanted))
             seconds[method] = seconds.get(method, 0.0) + time.perf_counter() - begun
-        if all(size == 2 for size in domain.shape()):
+        if rho is None and all(size == 2 for size in domain.shape()):
             table = nonnegative(measure(domain, counts, fourier, epsilon, generator), "linear-program").table
             errors.setdefault("Barak", []).append(
                 l1_error(domain, whole(table, domain, wanted, "nearest").table, counts, wanted)
@@ -120,7 +141,8 @@ def study_example(name: str, epsilon: Fraction, runs: int) -> Iterator[str]:
     for method, found in errors.items():
         took = seconds.get(method.split(",")[0], 0.0) / runs
         mean, deviation = np.mean(found), np.std(found) / sqrt(runs)
-        yield f"{name:9} {float(epsilon):5} {method:28} {mean:8.2f} ± {deviation:.2f}  {took:.3f} s"
+        budget = f"ε = {float(epsilon):g}" if rho is None else f"ρ = {rho:g}"
+        yield f"{name:9} {budget:9} {method:28} {mean:8.2f} ± {deviation:.2f}  {took:.3f} s"
 
 
 def residual_plan(domain: Domain, wanted: Sequence[Margin], rho: float) -> dict[Margin, Fraction]:
@@ -148,15 +170,7 @@ def study_records(path: Path, ways: int, rho: float, method: str, draw: int) -> 
     np.add.at(counts, tuple(rows.T), 1)
     wanted = list(combinations(domain.names, ways))
     generator = Generator.seeded(f"{path.name}/{ways}/{rho}/{draw}")
-    values, variances = {}, {}
-    for below, squared in residual_plan(domain, wanted, rho).items():
-        query = Query(below, residual=below)
-        law = DiscreteGaussian(squared)
-        exact = answer(domain, query, project(domain, counts, below))
-        outputs = exact + law.sample(exact.size, generator).reshape(exact.shape)
-        values[below] = estimates(domain, query, outputs)[below]
-        variances[below] = law.variance * float(spread(domain, query, below))
-    noisy = Estimates(domain, values, variances)
+    noisy = measure_gaussian(domain, counts, wanted, rho, generator)
     cells = sum(domain.cells(margin) for margin in wanted)
     unbiased = sqrt(sum(unbiased_error(noisy, margin) for margin in wanted) / cells)
     begun = time.perf_counter()
@@ -164,7 +178,7 @@ def study_records(path: Path, ways: int, rho: float, method: str, draw: int) -> 
     fitted = time.perf_counter()
     done = whole(found.table, domain, wanted)
     rounded = time.perf_counter()
-    as_drawn = {margin: margin_from(domain, margin, values) for margin in wanted}
+    as_drawn = {margin: margin_from(domain, margin, noisy.values) for margin in wanted}
     tables = {
         "unbiased": as_drawn,
         "non-negative": {margin: project(domain, found.table, margin) for margin in wanted},
@@ -191,7 +205,7 @@ def main() -> None:
     parser.add_argument("--example", choices=sorted(MODELS), action="append")
     parser.add_argument("--records", type=Path)
     parser.add_argument("--ways", type=int, default=2)
-    parser.add_argument("--rho", type=float, help="for --records: zCDP instead of ε at δ = 1e-9")
+    parser.add_argument("--rho", type=float, help="zCDP instead of pure ε or, for --records, of ε at δ = 1e-9")
     parser.add_argument("--draws", type=int, default=1, help="for --records: how many times to draw the noise")
     parser.add_argument("--method", default="auto")
     chosen = parser.parse_args()
@@ -201,7 +215,7 @@ def main() -> None:
             print(*study_records(chosen.records, chosen.ways, rho, chosen.method, draw), sep="\n", flush=True)
         return
     for name in chosen.example or MODELS:
-        print(*study_example(name, Fraction(chosen.epsilon), chosen.runs), sep="\n", flush=True)
+        print(*study_example(name, Fraction(chosen.epsilon), chosen.runs, chosen.rho), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Probe:
         return found * self.noise / max(float(self.drawn @ self.drawn), 1e-300)
 
     def _cells(self, table: Floats) -> Floats:
-        return _tables(self.moved, table, self.margins)
+        return tables_of(self.moved, table, self.margins)
 
 
 def probes(estimates: Estimates, wanted: Sequence[Margin]) -> list[Probe]:
@@ -66,7 +66,7 @@ def probes(estimates: Estimates, wanted: Sequence[Margin]) -> list[Probe]:
     margins = measured(estimates, wanted)
     unbiased, expected = _unbiased(estimates, margins), sum(noise(estimates, margin) for margin in margins)
     found = []
-    for drawn in _draws(estimates, 6 if estimates.domain.cells() <= _SMALL else 1):
+    for drawn in draws(estimates, 6 if estimates.domain.cells() <= _SMALL else 1, "margrave risk"):
         values = {margin: estimates.values[margin] + _STEP * drawn.values[margin] for margin in drawn.values}
         moved = Estimates(estimates.domain, values, estimates.variances)
         found.append(Probe(moved, margins, unbiased, _unbiased(drawn, margins), expected))
@@ -81,16 +81,6 @@ def risk_of(tried: Sequence[Probe], tables: Sequence[Floats]) -> float:
     return tried[0].base(tables[0]) + sum(slopes) / len(slopes)
 
 
-def doubt(estimates: Estimates, margins: Sequence[Margin], one: Floats, other: Floats) -> float:
-    """The standard error of the difference of two tables' risks, about: that of 2⟨Mg, f₁ − f₂⟩ if cells were apart."""
-    names, square = estimates.domain.names, 0.0
-    for margin in margins:
-        axes = tuple(axis for axis, name in enumerate(names) if name not in margin)
-        apart = float(((one - other).sum(axis=axes) ** 2).sum())
-        square += apart * noise(estimates, margin) / estimates.domain.cells(margin)
-    return 2 * sqrt(square)
-
-
 def noise(estimates: Estimates, margin: Margin) -> float:
     """The expected sum of squared errors of a margin's unbiased estimate."""
     domain = estimates.domain
@@ -103,7 +93,7 @@ def noise(estimates: Estimates, margin: Margin) -> float:
     )
 
 
-def _tables(estimates: Estimates, table: Floats, margins: Sequence[Margin]) -> Floats:
+def tables_of(estimates: Estimates, table: Floats, margins: Sequence[Margin]) -> Floats:
     """All cells of the margins of a full table, one after the other."""
     names = estimates.domain.names
     parts = [
@@ -118,9 +108,9 @@ def _unbiased(estimates: Estimates, margins: Sequence[Margin]) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _draws(estimates: Estimates, count: int) -> Iterator[Estimates]:
+def draws(estimates: Estimates, count: int, seed: str) -> Iterator[Estimates]:
     """Fixed draws of noise with the covariance of the estimates."""
-    normals = Normals("margrave risk")
+    normals = Normals(seed)
     for _ in range(count):
         values = {}
         for margin, variance in estimates.variances.items():

@@ -11,9 +11,9 @@ A method is declared here, where plans are made, and solved in `margrave.reconst
 
 ``auto`` takes, where every cell is measured, whichever has the least estimated risk for the wanted tables: ``sparse``
 (as it is, or with cells that are expected to hold less than half a record emptied), ``least-squares``, or ``entropy``
-fitted to the wanted tables alone. Where margins are measured and the table is small it takes the least risky of
-``log-linear``, ``entropy`` and ``least-squares``, for a larger one ``entropy``; where other residuals than the total
-are exact, or the table is very large, ``least-squares``.
+fitted to the wanted tables alone. Where margins are measured and the table is small it takes ``log-linear`` or, if
+``least-squares`` do better where both are rehearsed, the less risky of these and ``entropy``; for a larger one
+``entropy``; where other residuals than the total are exact, or the table is very large, ``least-squares``.
 """
 
 from __future__ import annotations

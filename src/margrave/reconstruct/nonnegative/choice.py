@@ -20,19 +20,18 @@ from margrave.reconstruct.nonnegative import log_linear as posterior
 from margrave.reconstruct.nonnegative import sparse as exchangeable
 from margrave.reconstruct.nonnegative.entropy import entropy, followable, solve_entropy
 from margrave.reconstruct.nonnegative.least_squares import least_squares
+from margrave.reconstruct.nonnegative.rehearsal import regrets
 from margrave.reconstruct.nonnegative.solvers import SOLVERS, NonNegative
-from margrave.reconstruct.stein import doubt, measured, probes, risk_of
+from margrave.reconstruct.stein import measured, probes, risk_of
 
 _CLEARLY = 0.8
 """Estimated risks are themselves noisy: what was measured beyond the wanted tables is given up only for this much."""
 
-_SURELY = 1.7
-"""For the same reason a posterior mean is given up only for a rival whose risk is lower by so many standard errors of
-the difference. With fewer, 70 records at ε = 1 get worse; with two, some of Journey's tables at ρ = 0.1 do.
-"""
-
 _ACCEPTED = 0.2
 """A chain that accepts fewer of its moves is not trusted."""
+
+_REHEARSED = 120
+"""Chains of rehearsals are shorter: what they give is averaged over all of them."""
 
 _FAR = 3.0
 """Nor is one that ends at a table whose misfit is this many times the number of parameters."""
@@ -119,29 +118,52 @@ def _projected(estimates: Estimates, wanted: Sequence[Margin], possible: Possibl
 def _compared(
     estimates: Estimates, rivals: Sequence[str], wanted: Sequence[Margin], possible: Possible | None
 ) -> NonNegative:
-    """The log-linear posterior mean, or least squares or a further rival that is clearly better by estimated risk."""
+    """The log-linear posterior mean or, where least squares do better in rehearsals, the least risky of its rivals."""
+    mean = _posteriors([estimates], possible, None)[0]
+    margins = measured(estimates, wanted)
+    if not margins:  # nothing that is wanted has an estimate to be compared with
+        return mean or _projected(estimates, wanted, possible)
+    projected = _projected(estimates, wanted, possible)
+    told = "the chain of the posterior mean was lost"
+    if mean is not None:
+
+        def means(every: Sequence[Estimates]) -> list[Floats]:
+            fitted = _posteriors(every, possible, None, kept=_REHEARSED)
+            pairs = zip(every, fitted, strict=True)
+            return [_nearest(one, possible) if table is None else table.table for one, table in pairs]
+
+        def nearest(every: Sequence[Estimates]) -> list[Floats]:
+            return [_nearest(one, possible) for one in every]
+
+        own, other = regrets(estimates, margins, (mean.table, projected.table), (means, nearest))
+        told = f"largest regret in rehearsals: log-linear {own:.0%}, least-squares {other:.0%}"
+        if own <= other:
+            return replace(mean, notes=(*mean.notes, told))
+    found = _rival(estimates, rivals, wanted, possible, projected)
+    return replace(found, notes=(*found.notes, told))
+
+
+def _nearest(estimates: Estimates, possible: Possible | None) -> Floats:
+    return least_squares(estimates, possible, tolerance=1e-3).table
+
+
+def _rival(
+    estimates: Estimates,
+    rivals: Sequence[str],
+    wanted: Sequence[Margin],
+    possible: Possible | None,
+    projected: NonNegative,
+) -> NonNegative:
+    """Least squares or maximum entropy, whichever has less estimated risk."""
+    if "entropy" not in rivals or not followable(estimates):
+        return projected
     tried = probes(estimates, wanted)
-    every = [estimates, *(probe.moved for probe in tried)]
-    posteriors = [one for one in _posteriors(every, possible, None) if one is not None]
-    lost = len(posteriors) < len(every)
-    if not tried[0].margins:  # nothing that is wanted has an estimate to be compared with
-        return _projected(estimates, wanted, possible) if lost else posteriors[0]
-    found = [_projected(estimates, wanted, possible)]
-    risks = [risk_of(tried, [least_squares(one, possible, tolerance=1e-3).table for one in every])]
-    if "entropy" in rivals and followable(estimates):
-        smooth = entropy(estimates, wanted, possible)
-        found.append(NonNegative.of(estimates, smooth.table, smooth.method))
-        risks.append(smooth.risk)
-    if not lost:
-        found.append(posteriors[0])
-        risks.append(risk_of(tried, [one.table for one in posteriors]))
-    best = min(range(len(found)), key=lambda index: risks[index])
-    if not lost and risks[-1] - risks[best] <= _SURELY * doubt(
-        estimates, tried[0].margins, found[best].table, found[-1].table
-    ):
-        best = len(found) - 1
-    told = ", ".join(f"{one.method} {risk:.4g}" for one, risk in zip(found, risks, strict=True))
-    return replace(found[best], notes=(*found[best].notes, f"estimated squared error: {told}"))
+    risk = risk_of(tried, [_nearest(one, possible) for one in (estimates, *(probe.moved for probe in tried))])
+    smooth = entropy(estimates, wanted, possible)
+    note = f"estimated squared error: least-squares {risk:.4g}, {smooth.method} {smooth.risk:.4g}"
+    if smooth.risk >= risk:
+        return replace(projected, notes=(*projected.notes, note))
+    return NonNegative.of(estimates, smooth.table, smooth.method, note)
 
 
 def _check(estimates: Estimates, possible: Possible | None) -> Possible | None:
@@ -173,7 +195,7 @@ def _posterior(estimates: Estimates, possible: Possible | None) -> NonNegative |
 
 
 def _posteriors(
-    every: Sequence[Estimates], possible: Possible | None, progress: Progress | None
+    every: Sequence[Estimates], possible: Possible | None, progress: Progress | None, **length: int
 ) -> list[NonNegative | None]:
     """The same for several estimates at once or, where that stops at one of them, one by one."""
 
@@ -182,7 +204,7 @@ def _posteriors(
             progress(int(part * len(every)), len(every))
 
     try:
-        tables, accepted = posterior.log_linears(every, possible, told)
+        tables, accepted = posterior.log_linears(every, possible, told, **length)
     except np.linalg.LinAlgError:
         return [_posterior(one, possible) for one in every]
     return [_trusted(*one) for one in zip(every, tables, accepted, strict=True)]

@@ -90,15 +90,21 @@ def log_linear(estimates: Estimates, possible: Possible | None = None) -> tuple[
 
 
 def log_linears(
-    every: Sequence[Estimates], possible: Possible | None = None, told: Callable[[float], None] | None = None
+    every: Sequence[Estimates],
+    possible: Possible | None = None,
+    told: Callable[[float], None] | None = None,
+    *,
+    kept: int = _KEPT,
 ) -> tuple[list[Floats], list[float]]:
-    """The same for several estimates of the same residuals; ``told`` is told which part of the work is done."""
+    """The same for several estimates of the same residuals; ``told`` is told which part of the work is done. ``kept``:
+    how many tables a mean is made of.
+    """
     model = _model(every, possible)
     normals = Normals("margrave log-linear posterior")
     variances = np.ones((len(every), int(model.width.max()) + 1))
     variances[:, 0] = _TOTAL
     effects = _mode(model, variances)
-    found, accepted = _chain(model, effects, variances, normals, told)
+    found, accepted = _chain(model, effects, variances, normals, told, kept)
     tables = []
     for one, table in zip(every, found, strict=True):
         scale = one.total / table.sum() if one.exact(()) else 1.0
@@ -196,7 +202,7 @@ def _sizes(model: _Model, effects: Floats, mine: NDArray[np.bool_]) -> Floats:
 
 
 def _chain(
-    model: _Model, effects: Floats, variances: Floats, normals: Normals, told: Callable[[float], None] | None
+    model: _Model, effects: Floats, variances: Floats, normals: Normals, told: Callable[[float], None] | None, kept: int
 ) -> tuple[Floats, Floats]:
     """The mean of the tables over their chains, and the share of moves accepted after the warm-up."""
     prior = _prior(model, variances)
@@ -204,7 +210,7 @@ def _chain(
     total, accepted, step = np.zeros_like(typical), np.zeros(len(typical)), np.full(len(typical), 0.3)
     spread = _spread(model, typical, prior)
     widths = list(_widths(model))
-    for turn in range(_WARM + _KEPT):
+    for turn in range(_WARM + kept):
         if turn < _SETTLED and turn % _REFRESH == _REFRESH - 1:
             spread = _spread(model, typical, prior)
         effects, table, chance = _move(model, effects, prior, spread, step, normals)
@@ -220,8 +226,8 @@ def _chain(
             variances[:, width] = (_SCALE + 0.5 * size) / chi
         prior = _prior(model, variances)
         if told is not None:
-            told((turn + 1) / (_WARM + _KEPT))
-    return total / _KEPT, accepted / _KEPT
+            told((turn + 1) / (_WARM + kept))
+    return total / kept, accepted / kept
 
 
 def _spread(model: _Model, table: Floats, prior: Floats) -> Floats:
