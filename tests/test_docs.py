@@ -12,6 +12,7 @@ import contextlib
 import io
 import re
 import shlex
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,17 @@ def test_the_tests_named_exist(page: Path) -> None:
 
 def test_mathematics_names_its_proofs() -> None:
     assert len(PROOF.findall((ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8"))) > 25
+
+
+def test_every_package_is_named_with_its_reason_and_every_page_is_led_to() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.split(r"[\[<>=~! ;]", one)[0] for several in lists for one in several} - {"margrave"}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    assert sorted(name for name in names if f"`{name}`" not in page) == []
+    first = (ROOT / "README.md").read_text(encoding="utf-8")
+    led = "".join(one.read_text(encoding="utf-8") for one in PAGES if f"docs/{one.name}" in first) + first
+    assert sorted(one.name for one in ROOT.glob("docs/*.md") if f"{one.name}" not in led) == []
 
 
 def test_the_comparison_sees_a_difference() -> None:
