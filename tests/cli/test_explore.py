@@ -4,10 +4,15 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
+from typer.testing import CliRunner
 
+from margrave.cli import explore
+from margrave.cli.app import app
+from margrave.publish.explorer.site import writing
 from tests.cli.test_bundles import SMALL, folder, run, small
 
 __all__ = ["SMALL", "folder", "run", "small"]
@@ -42,6 +47,16 @@ def test_a_site_is_written_to_a_new_folder(run, folder, tmp_path):
     assert code == 0
     assert str(tmp_path / "site" / "index.html") in said
     assert (tmp_path / "site" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(("said", "written"), [("y", True), ("n", False)])
+def test_a_very_large_site_is_asked_about(folder, tmp_path, monkeypatch, said, written):
+    monkeypatch.setattr(writing, "ASKED_BYTES", 1000)
+    monkeypatch.setattr(explore, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    found = CliRunner().invoke(app, ["explore", str(folder), "--site", str(tmp_path / "site")], input=f"{said}\n")
+    assert "The site may take 0.0 GiB. Write it all?" in found.output
+    assert (tmp_path / "site").exists() is written
+    assert (found.exit_code == 0) is written
 
 
 def test_options_of_sites_are_refused_without_one(run, folder):

@@ -53,8 +53,8 @@ def explore(
         _serve(library, port, browser)
         return
     large = large or _agreed(library, table or ())
-    with progress("Writing the site"):
-        write_site(library, site, large=large, tables=table or (), messages=messages)
+    with progress("Writing the site") as update:
+        write_site(library, site, large=large, tables=table or (), messages=messages, progress=update)
     say(f"Written: open {site / 'index.html'}")
 
 

@@ -45,6 +45,13 @@ def test_a_site_can_be_limited_to_some_tables(shelf, tmp_path, keys):
     assert [one.name for one in (tmp_path / "site" / "r" / keys["laplace"]).glob("table-*.csv")] == ["table-1.csv"]
 
 
+def test_whoever_waits_for_a_site_is_told_how_far_it_is(shelf, tmp_path):
+    told = []
+    write_site(shelf, tmp_path / "site", progress=lambda done, total, misfit=None: told.append((done, total)))
+    files = sum(1 for one in (tmp_path / "site").rglob("*") if one.is_file())
+    assert told == [(done, files) for done in range(1, files + 1)]
+
+
 def test_files_for_machines_are_what_show_prints(site, keys, releases):
     frame = releases["laplace"].table("smoke", "age")
     folder = site / "r" / keys["laplace"]

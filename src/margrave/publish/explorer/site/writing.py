@@ -11,6 +11,7 @@ from margrave.errors import RefusedError, UsageError
 from margrave.files.untrusted import MOST_REPORT
 from margrave.files.writing import File, check_target, write_files
 from margrave.messages.catalogue import ENGLISH, Messages, say, speaking
+from margrave.progress import Progress, counted
 from margrave.publish.bundle.parts.layout import is_large
 from margrave.publish.bundle.untrusted.reading import manifest_content, opened
 from margrave.publish.bundle.words import MANIFEST
@@ -35,7 +36,13 @@ SCRIPTS = ("numbers.js", "drawing.js", "builder.js", "compare.js", "shelf.js")
 
 
 def write_site(
-    library: Library, place: Path, *, large: bool = False, tables: Sequence[str] = (), messages: Messages = ENGLISH
+    library: Library,
+    place: Path,
+    *,
+    large: bool = False,
+    tables: Sequence[str] = (),
+    messages: Messages = ENGLISH,
+    progress: Progress | None = None,
 ) -> int:
     """Write a site to a new folder; how many bytes it may take. ``tables``: only those of these attributes."""
     check_target(place)
@@ -46,7 +53,7 @@ def write_site(
             "--large to have all"
         )
     with speaking(messages):
-        write_files(place, site_files(library, tables))
+        write_files(place, site_files(library, tables), counted(progress, _count(library, tables)))
     return expected
 
 
@@ -59,6 +66,20 @@ def site_bytes(library: Library, tables: Sequence[str] = ()) -> int:
     if unknown:
         raise UsageError(f"--table ({min(unknown)}) must name the attributes of a released table, as in smoke,age")
     return sum(_expected(library, entry, tables) for entry in library.entries.values())
+
+
+def _count(library: Library, tables: Sequence[str]) -> int:
+    """How many files a site has, for whoever waits for it: a table that is too large for a page has fewer."""
+    count = 3 + len(SCRIPTS) + (len(library.comparable) > 1)
+    for entry in library.entries.values():
+        if not entry.explorable:
+            count += 2 + len(entry.files)
+            continue
+        release = library.release(entry.key)
+        wanted = len(_wanted(release, tables))
+        count += max(1, -(-wanted // LISTED)) + 2 + 3 * wanted + (1 if why_not(release) else 2)
+        count += len(entry.files) if _keeps_files(release, tables) else 0
+    return count
 
 
 def _expected(library: Library, entry: Shelved, tables: Sequence[str]) -> int:
