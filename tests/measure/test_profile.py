@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -11,6 +12,7 @@ import pytest
 
 from margrave.crossing import ColumnProfile
 from margrave.errors import DataError
+from margrave.measure import profile as profiles
 from margrave.measure.profile import profile
 from margrave.measure.sources.sources import open_source
 
@@ -83,3 +85,36 @@ def test_progress_and_duplicate_headers():
     assert steps == [(ROWS, ROWS)]
     with pytest.raises(DataError, match="2 columns called 'a'"):
         profile(open_source(pa.table([[1], [2]], names=["a", "a"])))
+
+
+_WAYS = {
+    "whole": lambda chance: str(chance.randint(-(10**6), 10**6)),
+    "fractions": lambda chance: f"{chance.uniform(-50, 900):.2f}",
+    "some fractions": lambda chance: chance.choice([str(chance.randint(0, 10**5)), f"{chance.uniform(0, 99):.3f}"]),
+    "long": lambda chance: str(chance.randint(0, 10**22)),
+    "padded": lambda chance: f"{chance.randint(0, 10**6):07}",
+    "commas": lambda chance: f"{chance.randint(0, 999)},{chance.randint(0, 99):02}",
+    "dates": lambda chance: f"{chance.randint(1900, 2020)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}",
+    "other dates": lambda chance: f"{chance.randint(1, 28):02}.{chance.randint(1, 12):02}.{chance.randint(1900, 2020)}",
+    "texts": lambda chance: f"n{chance.randint(0, 10**6)}",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [*_WAYS, "one other"])
+def test_long_columns_of_text_are_taken_for_what_each_value_is(way, monkeypatch):
+    chance = random.Random(way)
+    others = ["x", "1,5", "2020-01-01", "007", "1.50", "-0", "", None, "nan", "1e5"]
+    for _ in range(len(others) if way == "one other" else 2):
+        texts = [_WAYS.get(way, _WAYS["whole"])(chance) for _ in range(6000)]
+        if way == "one other":
+            texts[chance.randrange(3000, 6000)] = others.pop()
+        found = []
+        for head in (256, 10**9):
+            monkeypatch.setattr(profiles, "_HEAD", head)
+            column = profiles._Column("x")
+            for at in range(0, 6000, 2000):
+                raw = [None if text is None else text.encode() for text in texts[at : at + 2000]]
+                column.add(pa.array(raw, pa.binary()))
+            found.append([column.profile("."), column.profile(","), column.writes_commas, column.writes_points])
+        assert found[0] == found[1]

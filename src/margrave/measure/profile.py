@@ -34,6 +34,10 @@ _CANONICAL = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
 _PADDED = re.compile(r"[+-]?0\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
 
+_PLAIN = r"^-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?$"
+_HEAD = 256
+"""So many different texts of a batch are looked at one by one before it is tried to look at them together."""
+
 Sign = Literal[".", ","]
 
 
@@ -155,10 +159,35 @@ class _Column:
         elif self.values is None and kind in ("integers", "floats") and not pa.types.is_dictionary(column.type):
             self._add_extremes(column)
         else:
-            distinct, indices = encode(column, self.name)
+            texts = self._first_texts(column) if kind == "text" else column
+            distinct, indices = encode(texts, self.name)
             self.missing |= bool(np.any(indices == len(distinct)))
             for value in distinct:
                 self._add_value(value)
+
+    def _first_texts(self, column: pa.Array) -> pa.Array:
+        """Of a long column of texts that are plain numbers, those that tell as much as all of them.
+
+        Once a column is neither of dates nor of few values, that a text is a number tells nothing new unless it is the
+        lowest or the highest, or the first with a fraction.
+        """
+        if len(column) <= _HEAD:
+            return column
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        self.missing |= encoded.null_count > 0
+        texts = encoded.dictionary.drop_null().cast(pa.binary())
+        for value in texts[:_HEAD].to_pylist():
+            self._add_value(value)
+        rest = texts[_HEAD:]
+        if self.values is not None or self.dates or self.days:
+            return rest
+        if not len(rest) or not pc.all(pc.match_substring_regex(rest, _PLAIN)).as_py():
+            return rest
+        numbers = rest.cast(pa.string()).cast(pa.decimal128(38, 15))
+        ends = pc.min_max(numbers)
+        found = {pc.index(numbers, ends[name]).as_py() for name in ("min", "max")}
+        found.add(pc.index(pc.match_substring(rest, "."), True).as_py())
+        return rest.take([at for at in found if at >= 0])
 
     def _add_extremes(self, column: pa.Array) -> None:
         """The short way for long number columns, once they have too many values to list."""
