@@ -24,10 +24,11 @@ class Demo:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.said = ""
         assert self.process.stdout is not None
-        until = time.monotonic() + START
-        while "serves at" not in self.said and time.monotonic() < until:
-            self.said += self.process.stdout.readline()
-        self.address = re.search(r"serves at\s+(\S+)", self.said)[1]  # type: ignore[index]
+        while "serves at" not in self.said and (line := self.process.stdout.readline()):
+            self.said += line
+        found = re.search(r"serves at\s+(\S+)", self.said)
+        assert found is not None, self.said
+        self.address = found[1]
 
     def password(self, name: str) -> str:
         return re.search(rf"{name}: password (\S+?),?\s", self.said)[1]  # type: ignore[index]

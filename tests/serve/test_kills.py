@@ -70,7 +70,7 @@ def killing(served, stopped, killed, told):
 
 
 def test_nothing_is_lost_or_spent_twice_while_processes_are_killed(served, new_name):
-    share = QUESTIONS // 2 // CLIENTS
+    share = -(-QUESTIONS // (2 * CLIENTS))
     room = share - 3
     names = [new_name() for _ in range(CLIENTS)]
     tokens = [served.person(name, epsilon=room * EACH) for name in names]

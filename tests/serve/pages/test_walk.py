@@ -157,10 +157,18 @@ def _asks(analyst):
     assert "answered" in analyst.text() and "refused" in analyst.text()
 
 
-def test_a_question_is_asked_by_keyboard_alone(served, browser, new_name):
+SEEN = """() => {
+    const at = document.activeElement.getBoundingClientRect();
+    return at.width > 0 && at.left >= 0 && at.right <= innerWidth && at.bottom > 0 && at.top < innerHeight;
+}"""
+
+
+@pytest.mark.parametrize("number", range(len(SIZES)))
+def test_a_question_is_asked_by_keyboard_alone(served, browser, new_name, number):
+    """Whatever has the focus can be seen, also on the smallest phone."""
     name = new_name()
     served.person(name, epsilon=1)
-    one = Visitor(browser, served, 0)
+    one = Visitor(browser, served, number)
     one.go("/login")
     keys = one.tab.keyboard
 
@@ -168,6 +176,7 @@ def test_a_question_is_asked_by_keyboard_alone(served, browser, new_name):
         """Go on by the tabulator until something has the focus."""
         for _ in range(60):
             if one.tab.evaluate("selector => document.activeElement.matches(selector)", selector):
+                assert one.tab.evaluate(SEEN), selector
                 return
             keys.press("Tab")
         raise AssertionError(selector)
