@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick check shape bench bench-peers bench-spark soak docs site clean
+.PHONY: demo test quick check shape bench bench-peers bench-grid bench-spark soak docs site clean
 
 demo: $(VENV)/.ready-run
 	@$(BIN)/margrave demo
@@ -37,6 +37,12 @@ bench-peers: .venv-peers/.ready
 	@.venv-peers/bin/python benchmarks/peers.py
 	@.venv-peers/bin/python benchmarks/peers_questions.py
 	@.venv-peers/bin/python benchmarks/peers_local.py
+
+# The table of docs/peers.md: what is missing of it is measured, for so many seconds. FILES: a folder with adult.csv and so on.
+FILES ?= .
+SECONDS ?= 3600
+bench-grid: .venv-peers/.ready
+	@.venv-peers/bin/python benchmarks/peers_grid.py all --files $(FILES) --seconds $(SECONDS)
 
 .venv-peers/.ready: benchmarks/peers.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-peers
