@@ -19,3 +19,8 @@ def compiled(function: F) -> F:
         return cast(F, njit(function, cache=True, nogil=True))
     except RuntimeError:  # Neither beside this file nor among the user's files may anything be written.
         return cast(F, njit(function, nogil=True))
+
+
+def inlined(function: F) -> F:
+    """A part of a compiled function that is written into it: calls of the inmost loops would hand over every array."""
+    return cast(F, njit(function, inline="always"))

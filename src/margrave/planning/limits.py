@@ -40,7 +40,7 @@ state each, and at the end without temperature.
 """
 SETTLE_READS, STATE_READS, FREEZE_READS = 800_000_000, 1_300_000_000, 8_000_000_000
 """Within those limits there are as many sweeps of each kind as read so many numbers."""
-RECORD_SIMULATIONS = ((16, 2 * 10**7), (8, 3 * 10**8), (4, 6 * 10**8))
+RECORD_SIMULATIONS = ((16, 2 * 10**7), (8, 10**8), (4, 6 * 10**8))
 """How often the error bars of records are simulated, by the most numbers that a sweep reads."""
 ENTROPY_CELLS = 1 << 20
 """The largest full table that is fitted by maximum entropy."""

@@ -189,7 +189,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr(fit, "Search", Watched)
     found = fitted(case, keep=True, progress=stop)
-    assert not found.finished and found.temperature == 0.5
+    assert not found.finished and found.temperature == 0.25
     assert np.array_equal(found.codes, reports[1]) and not np.array_equal(found.codes, reports[2])
     reports.clear()
     with pytest.raises(KeyboardInterrupt):

@@ -54,7 +54,7 @@ def test_states_are_as_frequent_as_mixture_and_misfit_say(temperature, patterns)
     having = np.zeros((5, 2))
     having[[1, 2, 3], 0] = 2.0
     flat = weight * np.concatenate(shares)
-    kinds = Kinds(of, np.array([0, 2, 3, 5]), having, np.array([2.0, 0.0]), flat, weight, fresh)
+    kinds = Kinds(of, np.array([0, 2, 3, 5]), having, having.T.copy(), np.array([2.0, 0.0]), flat, weight, fresh)
     sampler, seen, draws = Sampler(codes, kinds, misfit, case.zeros, np.uint64(5)), Counter(), 30_000
     for _ in range(draws):
         sampler.sweep(misfit.pulls, temperature)
@@ -89,9 +89,9 @@ def test_a_kind_that_is_improbable_at_first_can_come_back_after_very_many_variab
     having[:many:2, 0], having[1:many:2, 1] = 1000.0, 1000.0
     having[many::2, 1], having[many + 1 :: 2, 0] = 1000.0, 1000.0
     members, shares = np.array([1000.0, 1000.0]), np.full(2 * many, 0.001)
-    kinds = Kinds(np.zeros(1, np.int64), 2 * np.arange(many + 1), having, members, shares, 0.002, 0.5)
-    weight, sums = np.empty(2), np.empty(2)
-    kernel._weigh_kinds(weight, sums, np.zeros(many, dtype=np.uint8), kinds)
+    kinds = Kinds(np.zeros(1, np.int64), 2 * np.arange(many + 1), having, having.T.copy(), members, shares, 0.002, 0.5)
+    weight, sums, inverse = np.empty(2), np.empty(2), np.empty(2)
+    kernel._weigh_kinds(weight, sums, inverse, np.zeros(many, dtype=np.uint8), kinds)
     assert np.allclose(weight, 1.0)
 
 

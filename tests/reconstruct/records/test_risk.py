@@ -75,9 +75,18 @@ def test_few_states_of_records_that_hardly_move_are_not_taken_for_a_good_fit(mon
     assert np.abs(estimated / true - 1).max() < 0.35
 
 
-def test_one_temperature_no_better_does_not_end_the_search_and_two_do(monkeypatch):
-    told = iter([5.0, 6.0, 4.0, 3.99, 7.0, 1.0])
+@pytest.mark.parametrize(
+    ("estimates", "temperature"),
+    [
+        # Two that are no better, and one that is; then one clearly worse, and the one half way, which is better.
+        ([5.0, 4.99, 5.01, 4.0, 4.5, 3.0, 1.0], 2.0**-7),
+        # Half way it is not better, and three that are no better end the search as well.
+        ([5.0, 4.0, 4.01, 4.0, 3.99, 3.95, 1.0], 2.0**-2),
+    ],
+)
+def test_the_search_ends_where_it_is_clearly_worse_or_no_better_for_long(monkeypatch, estimates, temperature):
+    told = iter(estimates)
     monkeypatch.setattr(fit.Judge, "error", lambda *_: next(told))
     case = problem((3, 3), 100, 4.0, 1)
     found = fit.fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test")
-    assert found.temperature == 2.0**-2 and next(told) == 1.0
+    assert found.temperature == temperature and next(told) == 1.0

@@ -48,13 +48,13 @@ _WIDE_COPIES = 120
 """Arrays of the size of the largest wide table that are held together while it is fitted and written."""
 _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
-_RECORD_COPIES = 12
+_RECORD_COPIES = 18
 """Arrays of the size of all fitted tables that are held together while records are fitted."""
-_TEMPERATURES = 8
+_TEMPERATURES = 6
 """How many temperatures a fit of records tries, about."""
 _ROUGHER = 4
 """How many times as fast a model is fitted between rounds as for what is published."""
-_SWEEP, _READ, _VALUE, _KIND = 1.5e-3, 1.6e-9, 20e-9, 2e-9
+_SWEEP, _READ, _VALUE, _KIND = 1.5e-3, 0.5e-9, 7e-9, 2e-9
 """Seconds of a sweep, and in it of reading a number, of weighing a value of a record, and a kind for one of them."""
 
 

@@ -38,8 +38,9 @@ class Energy:
     @property
     def entry_curves(self) -> Floats:
         """u_S for each entry of the layout."""
-        starts = np.searchsorted(self.tables.offsets, self.tables.layout.where, side="right") - 1
-        return self.curves[starts]
+        layout = self.tables.layout
+        tables = np.searchsorted(self.tables.offsets, layout.cells[layout.where], side="right") - 1
+        return self.curves[tables]
 
     def slopes(self, counts: Floats, pulls: Floats | None = None) -> Floats:
         """The derivative of the misfit, or of that with other pulls, by each cell."""

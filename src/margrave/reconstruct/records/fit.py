@@ -37,12 +37,18 @@ from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
 
 HOTTEST, COLDEST = 1.0, 2.0**-20
-_PATIENCE = 2
-"""The estimate is itself uncertain: the search ends after so many temperatures in a row that were no better."""
+_STEP = 4.0
+"""Each temperature is this part of the one before; at last the one half way between the best and the next is tried."""
+_PATIENCE, _WORSE = 3, 1.01
+"""The estimate is itself uncertain: the search ends at a temperature whose estimate is worse than the best by this
+factor, or after so many in a row that were no better. While records are hot it hardly changes, though they do.
+"""
 _BETTER = 0.98
 """A colder temperature is taken only if it lowers the estimate to this share: among equals the hotter one is safer."""
 _SLIGHT = 0.01
 """Sweeps without temperature end where one improves the misfit by less than this share."""
+_SINGLE = 1 << 20
+"""Up to so many records, numbers of single precision tell well enough what one record changes of a derivative."""
 _BLOCK = 1 << 12
 """Records between two looks at whether to stop."""
 
@@ -96,7 +102,8 @@ class Sampler:
         self.codes = codes
         self._kinds = kinds
         self._energy, self._zeros = misfit, zeros
-        self._curves = misfit.entry_curves
+        precision = np.float32 if len(codes) <= _SINGLE else np.float64
+        self._curves = misfit.entry_curves.astype(precision)
         self._state = np.array([seed], dtype=np.uint64)
 
     def copy(self) -> Sampler:
@@ -113,15 +120,17 @@ class Sampler:
         """The counts of all tables."""
         from margrave.reconstruct.records import kernel
 
-        counts = np.zeros(self._energy.tables.size, dtype=np.int64)
-        kernel.count(self.codes, self._energy.tables.layout, counts)
-        return counts.astype(np.float64)
+        layout = self._energy.tables.layout
+        counts = np.zeros(len(layout.cells), dtype=np.int64)
+        kernel.count(self.codes, layout, counts)
+        return counts[layout.seats].astype(np.float64)
 
     def sweep(self, pulls: Floats, temperature: float) -> tuple[int, float]:
         """Choose each value anew; how many changed, and how the misfit did."""
         from margrave.reconstruct.records import kernel
 
-        layout, slope = self._energy.tables.layout, self._energy.slopes(self.counts(), pulls)
+        layout = self._energy.tables.layout
+        slope = self._energy.slopes(self.counts(), pulls).astype(self._curves.dtype)[layout.cells]
         changed, gained = 0, 0.0
         for begin in range(0, len(self.codes), _BLOCK):
             block, own = self.codes[begin : begin + _BLOCK], self._kinds.of[begin : begin + _BLOCK]
@@ -203,22 +212,33 @@ class Search:
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
 
     def cool(self, noise: Floats) -> None:
-        """From the hottest temperature downwards, by halves, until two in a row were no better by the estimated error.
+        """From the hottest temperature downwards, until it is clearly worse or no better for long; then between.
 
         ``noise``: moves the estimates up for one set of records and down for another.
         """
-        shift = 0.5 * noise / np.repeat(self.misfit.variances, self.misfit.tables.cells)
-        twin = self.sampler.copy()
-        temperature, in_vain = HOTTEST, 0
+        twins = (self.sampler, self.sampler.copy())
+        temperature, in_vain, kept = HOTTEST, 0, twins
         while temperature >= COLDEST and in_vain < _PATIENCE:
-            one, other = self._stay(self.sampler, temperature, shift), self._stay(twin, temperature, -shift)
-            mean = (one + other) / 2
-            error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
-            self._report(mean)
-            in_vain += 1
-            if error < _BETTER * self.best.error:
-                self.best, in_vain = _State(self.sampler.codes.copy(), mean, temperature, error), 0
-            temperature /= 2
+            error, better = self._try(twins, temperature, noise)
+            in_vain = 0 if better else in_vain + 1
+            if better:
+                kept = (twins[0].copy(), twins[1].copy())
+            elif error > _WORSE * self.best.error:
+                break
+            temperature /= _STEP
+        self._try(kept, self.best.temperature / _STEP**0.5, noise)
+
+    def _try(self, twins: tuple[Sampler, Sampler], temperature: float, noise: Floats) -> tuple[float, bool]:
+        """Stay at a temperature with two sets of records; the estimated error there, and whether it is the best."""
+        shift = 0.5 * noise / np.repeat(self.misfit.variances, self.misfit.tables.cells)
+        one, other = self._stay(twins[0], temperature, shift), self._stay(twins[1], temperature, -shift)
+        mean = (one + other) / 2
+        error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
+        self._report(mean)
+        better = error < _BETTER * self.best.error
+        if better:
+            self.best = _State(twins[0].codes.copy(), mean, temperature, error)
+        return error, better
 
     def hold(self, temperature: float) -> None:
         """Straight to a temperature that is known to be good."""

@@ -13,9 +13,10 @@ records share becomes a kind of its own, and is then no longer held back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Codes, Floats, Integers
 from margrave.planning.limits import RECORD_KINDS
@@ -28,18 +29,22 @@ _WEIGHT, _LEAST = 0.01, 10.0
 _SPREAD = 1.0
 """How much all kinds together weigh beside the records that are of them: little, so that few kinds are needed."""
 
+_WHOLE = 1 << 24
+"""Up to so many records single precision counts them exactly."""
+
 
 class Kinds(NamedTuple):
     """Of which kind each record is, and how many of each kind have each value.
 
     The codes of variable v have the rows from ``first[v]`` on of ``having``, which has a column for each kind, and of
-    ``shares``, which are w q. ``members``: how many are of each kind. ``weight``: w. ``fresh``: how much a kind weighs
-    that no record is of.
+    ``shares``, which are w q. ``habits`` is ``having`` once more, a row for each kind: both are read along their rows.
+    ``members``: how many are of each kind. ``weight``: w. ``fresh``: how much a kind weighs that no record is of.
     """
 
     of: Integers
     first: Integers
     having: Floats
+    habits: NDArray[Any]
     members: Floats
     shares: Floats
     weight: float
@@ -58,6 +63,7 @@ def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) ->
         of=of,
         first=first,
         having=having,
+        habits=np.ascontiguousarray(having.T, dtype=np.float32 if len(codes) <= _WHOLE else np.float64),
         members=np.bincount(of, minlength=RECORD_KINDS).astype(float),
         shares=weight * np.concatenate([*shares, np.zeros(0)]),
         weight=weight,
@@ -67,4 +73,5 @@ def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) ->
 
 def copied(kinds: Kinds) -> Kinds:
     """The same, to change on its own."""
-    return kinds._replace(of=kinds.of.copy(), having=kinds.having.copy(), members=kinds.members.copy())
+    own = {name: getattr(kinds, name).copy() for name in ("of", "having", "habits", "members")}
+    return kinds._replace(**own)

@@ -1,4 +1,8 @@
-"""Where the cells of all tables lie: one after the other in a flat array, tables of equal shape side by side."""
+"""Where the cells of all tables lie: one after the other in a flat array, tables of equal shape side by side.
+
+The compiled loops have a copy of a table for each variable that it depends on, in which the codes of that variable lie
+side by side: when a value is drawn anew, whole rows are read.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,23 @@ from margrave.reconstruct.records.variables import Variables
 
 Cells = NDArray[np.uint64]
 """Places of cells: without a sign, so that the compiled loops need no look at negative ones."""
+_LANE = 8
+"""Rows are filled up to a multiple of so many cells, which are read at once."""
 
 
 class LoopTables(NamedTuple):
     """The tables as the compiled loops need them.
 
     An *entry* is a table together with one of the variables that its attributes are functions of; the entries of
-    variable v are ``first[v]`` … ``first[v + 1]``, and ``owner`` says whose an entry is. A table's cells begin at
-    ``where[entry]``. A code of the entry's variable moves by ``step[begin[entry] + code]`` cells from there; a code of
-    a further one, ``other[entry, slot]`` for slot < ``others[entry]``, by ``step[other_begin[entry, slot] + code]``.
-    Where the codes of the entry's variable are equally far from each other, ``stride`` is how far, otherwise 0.
-    ``entry[t]`` is one entry of table t.
+    variable v are ``first[v]`` … ``first[v + 1]``, and ``owner`` says whose an entry is. Each has a copy of the table,
+    whose cells begin at ``where[entry]``. A code of the entry's variable moves by ``step[begin[entry] + code]`` cells
+    from there; a code of a further one, ``other[entry, slot]`` for slot < ``others[entry]``, by
+    ``step[other_begin[entry, slot] + code]``; and ``copy[entry, slot]`` is the entry of that one for the same table.
+    The first ``evens[v]`` entries of variable v are those in whose copies its codes lie side by side, in rows of
+    ``width[entry]`` cells, a multiple of eight. ``mirror``: of a table of two such variables, the entry of the other;
+    otherwise −1. ``entry[t]`` is one entry of table t.
+    ``cells``: for each cell of each copy which one it is of all tables; ``seats``: for each of these where the copy of
+    ``entry`` has it.
     """
 
     sizes: Integers
@@ -36,11 +46,16 @@ class LoopTables(NamedTuple):
     where: Cells
     begin: Integers
     step: Cells
-    stride: Cells
+    evens: Integers
+    width: Cells
+    mirror: Integers
     others: Integers
     other: Integers
     other_begin: Integers
+    copy: Integers
     entry: Integers
+    cells: Integers
+    seats: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,50 +134,91 @@ class _Steps:
         return self._known[key]
 
 
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A table and one of its variables: ``moves`` has, for each variable, where the steps of its codes begin.
+
+    ``width``: how long a row is in which the codes of the variable lie side by side; 0 where they do not. ``cells``:
+    which cell of all tables each one of the copy is, −1 for what only fills up a row.
+    """
+
+    table: int
+    variable: int
+    moves: dict[int, int]
+    width: int
+    cells: Integers
+
+
 def _layout(found: Variables, margins: Sequence[Margin], offsets: Integers) -> LoopTables:
     steps = _Steps()
-    entries: list[list[tuple[int, int, list[tuple[int, int]], int]]] = [[] for _ in found.names]
-    for table, margin in enumerate(margins):
-        moves = [(variable, steps.begin(move)) for variable, move in _moves(found, margin).items()]
-        for variable, begin in moves:
-            others = [one for one in moves if one[0] != variable]
-            entries[variable].append((int(offsets[table]), begin, others, table))
-    flat = [entry for own in entries for entry in own]
-    width = max((len(others) for _, _, others, _ in flat), default=0)
-    padded = [[*others, *[(0, 0)] * (width - len(others))] for _, _, others, _ in flat]
-    further = np.array(padded, dtype=np.int64).reshape(len(flat), width, 2)
-    step = np.concatenate([np.zeros(0, dtype=np.int64), *steps.parts])
-    owned = [(begin, size) for own, size in zip(entries, found.sizes(), strict=True) for _, begin, _, _ in own]
-    strides = [_stride(step[begin : begin + size]) for begin, size in owned]
-    of_table = np.zeros(len(margins), dtype=np.int64)
-    of_table[[table for _, _, _, table in flat]] = np.arange(len(flat))
+    tabled = [_entries(found, table, margin, int(offsets[table]), steps) for table, margin in enumerate(margins)]
+    flat = sorted((entry for own in tabled for entry in own), key=lambda entry: (entry.variable, not entry.width))
+    number = {(entry.table, entry.variable): at for at, entry in enumerate(flat)}
+    others = [[one for one in entry.moves if one != entry.variable] for entry in flat]
+    wide = max(map(len, others), default=0)
+
+    def padded(rows: list[list[int]]) -> Integers:
+        return np.array([[*row, *[0] * (wide - len(row))] for row in rows], dtype=np.int64).reshape(-1, wide)
+
+    copy = [[number[entry.table, one] for one in own] for entry, own in zip(flat, others, strict=True)]
+    mirror = [
+        own[0] if len(own) == 1 and entry.width and flat[own[0]].width else -1
+        for entry, own in zip(flat, copy, strict=True)
+    ]
+    # Past the last cell there is room for a whole row to be read.
+    where = np.cumsum([0, *(len(entry.cells) for entry in flat)])
+    of_table = np.array([number[table, own[0].variable] for table, own in enumerate(tabled)], dtype=np.int64)
+    cells = np.concatenate([*(entry.cells for entry in flat), np.full(_LANE, -1)]).astype(np.int64)
+    seats = np.zeros(sum(int((own[0].cells >= 0).sum()) for own in tabled), dtype=np.int64)
+    for entry in of_table:
+        inside = np.flatnonzero(flat[entry].cells >= 0)
+        seats[flat[entry].cells[inside]] = where[entry] + inside
+    variables = np.array([entry.variable for entry in flat], dtype=np.int64)
+    first = np.searchsorted(variables, np.arange(len(found.names) + 1))
     return LoopTables(
         sizes=np.array(found.sizes(), dtype=np.int64),
-        first=np.cumsum([0, *map(len, entries)]),
-        owner=np.repeat(np.arange(len(entries)), [len(own) for own in entries]),
-        where=np.array([offset for offset, _, _, _ in flat], dtype=np.uint64),
-        begin=np.array([begin for _, begin, _, _ in flat], dtype=np.int64),
-        step=step.astype(np.uint64),
-        stride=np.array(strides, dtype=np.uint64),
-        others=np.array([len(others) for _, _, others, _ in flat], dtype=np.int64),
-        other=np.ascontiguousarray(further[:, :, 0]),
-        other_begin=np.ascontiguousarray(further[:, :, 1]),
+        first=first,
+        owner=variables,
+        where=where[:-1].astype(np.uint64),
+        begin=np.array([entry.moves[entry.variable] for entry in flat], dtype=np.int64),
+        step=np.concatenate([np.zeros(0, dtype=np.int64), *steps.parts]).astype(np.uint64),
+        evens=np.bincount(variables[[bool(entry.width) for entry in flat]], minlength=len(found.names)),
+        width=np.array([entry.width for entry in flat], dtype=np.uint64),
+        mirror=np.array(mirror, dtype=np.int64),
+        others=np.array(list(map(len, others)), dtype=np.int64),
+        other=padded(others),
+        other_begin=padded([[entry.moves[one] for one in own] for entry, own in zip(flat, others, strict=True)]),
+        copy=padded(copy),
         entry=of_table,
+        cells=np.where(cells < 0, 0, cells),
+        seats=seats,
     )
 
 
-def _stride(steps: Integers) -> int:
-    """The distance between the cells of neighbouring codes, if it is one for all of them; otherwise 0."""
-    even = len(steps) > 1 and np.array_equal(steps, steps[1] * np.arange(len(steps)))
-    return int(steps[1]) if even else 0
+def _entries(found: Variables, table: int, margin: Margin, offset: int, steps: _Steps) -> list[_Entry]:
+    """The entries of a table: in the copy of each variable the attribute that it is itself comes last."""
+    shape = found.domain.shape(margin)
+    cells = np.arange(offset, offset + prod(shape)).reshape(shape)
+    entries = []
+    for variable in dict.fromkeys(found.source[name] for name in margin):
+        own = [name for name in margin if found.source[name] == variable]
+        axes = [*(name for name in margin if name not in own), *own]
+        copy = cells.transpose([margin.index(name) for name in axes])
+        even, width = own == [found.names[variable]], 0
+        if even:
+            width = -(-copy.shape[-1] // _LANE) * _LANE
+            copy = np.pad(copy, [(0, 0)] * (copy.ndim - 1) + [(0, width - copy.shape[-1])], constant_values=-1)
+        moves = {one: steps.begin(move) for one, move in _moves(found, axes, copy.shape).items()}
+        entries.append(_Entry(table, variable, moves, width, copy.ravel()))
+    return entries
 
 
-def _moves(found: Variables, margin: Margin) -> dict[int, Integers]:
-    """For each variable that a table depends on, by how many cells each of its codes moves."""
+def _moves(found: Variables, axes: Sequence[str], shape: Sequence[int]) -> dict[int, Integers]:
+    """For each variable that a table with such axes depends on, by how many cells each of its codes moves."""
     moves: dict[int, Integers] = {}
     stride = 1
-    for name in reversed(margin):
+    for name, size in zip(reversed(axes), reversed(shape), strict=True):
         variable, move = found.source[name], stride * found.implied[name]
         moves[variable] = moves[variable] + move if variable in moves else move
-        stride *= found.domain[name].size
+        stride *= size
     return moves
