@@ -16,6 +16,9 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack, overload
 from warnings import warn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margrave.algebra.domain import Margin
 from margrave.crossing import Collected, ExactTables, Measured, MeasuredGraph, People, Profile
 from margrave.errors import RefusedError, UsageError
@@ -163,6 +166,19 @@ def answerer(place: str | Path, *, timed: bool = True) -> Answerer:
     from margrave.measure.questions.asking import Answerer
 
     return Answerer(place, timed=timed)
+
+
+def select_again(
+    planned: Plan, counts: Mapping[Margin, NDArray[np.int64]], before: Measured, times: int, seed: int | str
+) -> list[Margin]:
+    """What the first round of a plan selects after some answers, so many times: for audits, on counts that are made up.
+
+    ``counts``: those of every table that can be selected.
+    """
+    from margrave.measure.looking import choose, seen
+
+    view, generator = seen(planned, before.answers, before.exact), Generator.seeded(seed)
+    return [choose(view, planned.rounds[0], counts.__getitem__, generator) for _ in range(times)]
 
 
 def rehearsal(spec: DataSpec, data: Mapping[str, Any]) -> Rehearsal:

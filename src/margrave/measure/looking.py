@@ -58,14 +58,20 @@ def look(
     step = counted(progress, len(plan.rounds))
     for one in plan.rounds:
         view = seen(plan, answers, known, model)
-        losses = np.array([loss(view, margin, exact(margin), one) for margin in view.offered], dtype=object)
-        chosen = [*view.offered][_draw(one, losses, generator)]
+        chosen = choose(view, one, exact, generator)
         counts = exact(chosen).reshape(plan.domain.shape(chosen))
         noise = one.noise.sample(counts.size, generator).reshape(counts.shape)
         answers.append(Answer(Measurement(Query(chosen), one.noise, one.selection), counts + noise))
         model = view.model
         step()
     return tuple(answers)
+
+
+def choose(view: ModelView, one: Round, exact: Callable[[Margin], NDArray[np.int64]], generator: Generator) -> Margin:
+    """The selection of a round."""
+    losses = np.array([loss(view, margin, exact(margin), one) for margin in view.offered], dtype=object)
+    rule = permute_and_flip if one.selection.pure else select
+    return [*view.offered][rule(losses, one.selection.rate, generator)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +129,3 @@ def expected(model: Floats, before: float, noise: float) -> float:
     """The error that is about left in a table once it is measured: no cell is further off than it is large."""
     after = 1 / (1 / before + 1 / noise) if before > 0 else 0.0
     return float(np.minimum(_ABSOLUTE * sqrt(after), model).sum())
-
-
-def _draw(one: Round, losses: NDArray[np.object_], generator: Generator) -> int:
-    rule = permute_and_flip if one.selection.pure else select
-    return rule(losses, one.selection.rate, generator)

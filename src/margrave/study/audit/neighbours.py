@@ -63,6 +63,15 @@ def used(plan: Plan) -> Margin:
     return plan.spec.domain.margin(name for margin in plan.counted for name in plan.counted_margin(margin))
 
 
+def table(plan: Plan, records: Sequence[Codes], margin: Margin) -> Integers:
+    """The exact counts of some attributes, for records given as codes of those that are used. Nothing is encoded."""
+    names = used(plan)
+    codes = np.array(records, dtype=np.intp).reshape(-1, len(names))
+    counts = np.zeros(plan.spec.domain.shape(margin), dtype=np.int64)
+    np.add.at(counts, tuple(codes[:, names.index(name)] for name in margin), 1)
+    return counts
+
+
 def answers(plan: Plan, records: Sequence[Codes], times: int = 1) -> list[Integers]:
     """The exact answers to every measurement, for records given as codes of the attributes that are used."""
     names, domain = used(plan), plan.spec.domain

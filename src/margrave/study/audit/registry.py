@@ -20,6 +20,7 @@ from margrave.study.audit.files import audit_bundle, audit_ledger
 from margrave.study.audit.findings import Audit, Effort
 from margrave.study.audit.graphs import audit_graph
 from margrave.study.audit.joins import audit_join
+from margrave.study.audit.looking import audit_looking
 from margrave.study.audit.questions import audit_questions
 from margrave.study.audit.releases import audit_plan
 
@@ -72,7 +73,7 @@ def _of_plan(run: Callable[[Any, Effort], Audit]) -> Callable[[Any, Effort], Aud
 
 
 WAYS: dict[str, Callable[[Any, Effort], Audit]] = {
-    "release": _of_plan(audit_plan),
+    "release": _of_plan(lambda plan, effort: (audit_looking if plan.rounds else audit_plan)(plan, effort)),
     "graph": _of_plan(audit_graph),
     "local": _of_plan(audit_local),
     "join": _of_plan(audit_join),

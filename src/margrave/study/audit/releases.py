@@ -63,7 +63,7 @@ def audit_plan(plan: Plan, effort: Effort) -> Audit:
     """The same of a plan."""
     if plan.rounds or plan.selected:
         raise RefusedError(
-            "plans that look at the data are not audited by sampling: their selections are proved in docs/adaptive.md"
+            "this audit is for fixed measurements: plans that look at the data have one of their own (audit_looking)"
         )
     found = worst(plan, effort.seed)
     audited = neighbours_of(plan, found.move)
@@ -115,20 +115,20 @@ def end_to_end(plan: Plan, audited: DataPair, effort: Effort) -> tuple[Finding, 
 
     A group of g units may lose g times the ε, or g² times the ρ: if it loses more, one step of it does.
     """
-    planned = _plain(plan)
+    planned = plain_plan(plan)
     audited = _filled(plan, replace(audited, units=together(plan.cost, effort.releases // 2)))
     near, far = audited.answers(plan, True), audited.answers(plan, False)
     noises = [one.noise for one in plan.measurements]
     sampled = Sampled(plan.cost, noises, near, far, audited.units**plan.cost.power)
     for side in (True, False):
-        data = _frame(plan, audited, side)
+        data = made_up(plan, audited, side)
         for run in range(effort.releases // 2):
             measured = release(planned, data, seed=f"{effort.seed} {side} {run}").measured
             sampled.add(side, [one.outputs for one in measured.answers])
     return sampled.findings(effort)
 
 
-def _plain(plan: Plan) -> Plan:
+def plain_plan(plan: Plan) -> Plan:
     """The same plan for data in which every attribute is written as its declared values."""
     spec = plan.spec
     entries = tuple(CodebookEntry(one.name, Categories(one.values)) for one in spec.domain)
@@ -146,7 +146,7 @@ def _read(public: tuple[PublicFact, ...]) -> tuple[PublicFact, ...]:
     return tuple(replace(fact, counts=None) for fact in public)
 
 
-def _frame(plan: Plan, audited: DataPair, near: bool) -> pa.Table:
+def made_up(plan: Plan, audited: DataPair, near: bool) -> pa.Table:
     """The records of one side. The audited unit brings more than it may own, and every other unit one."""
     import pyarrow as pa
 
