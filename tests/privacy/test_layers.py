@@ -38,6 +38,7 @@ DYNAMIC = {"__import__", "import_module", "eval", "exec", "compile", "__builtins
 PIPELINE = {"plan", "release", "count", "draft", "plan_graph", "release_graph", "members"}
 PIPELINE |= {"drafted", "drafted_from_codebook"}
 PIPELINE |= {"open_data", "answerer", "ask", "answer_content", "ask_batch", "open_parts", "rehearsal"}
+PIPELINE |= {"select_again"}
 
 
 def problems(source, name):

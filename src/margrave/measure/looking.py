@@ -70,8 +70,12 @@ def look(
 def choose(view: ModelView, one: Round, exact: Callable[[Margin], NDArray[np.int64]], generator: Generator) -> Margin:
     """The selection of a round."""
     losses = np.array([loss(view, margin, exact(margin), one) for margin in view.offered], dtype=object)
+    return [*view.offered][_draw(one, losses, generator)]
+
+
+def _draw(one: Round, losses: NDArray[np.object_], generator: Generator) -> int:
     rule = permute_and_flip if one.selection.pure else select
-    return [*view.offered][rule(losses, one.selection.rate, generator)]
+    return rule(losses, one.selection.rate, generator)
 
 
 @dataclass(frozen=True, eq=False)
