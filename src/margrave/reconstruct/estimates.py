@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.spectrum import cosines
 from margrave.errors import UsageError
+
+_KEPT_CELLS = 1 << 14
 
 Possible = NDArray[np.bool_]
 """Which cells of the full table may hold records."""
@@ -52,6 +57,29 @@ class Estimates:
         """The estimated number of records, zero where the noise made it negative."""
         return max(float(self.values[()]), 0.0)
 
+    @property
+    def coordinates(self) -> tuple[Floats, Floats]:
+        """All of them in the orthonormal basis of the full table, and the weights of these coordinates in a misfit.
+
+        A small table is asked for them several times, and a large one takes too much memory to keep them.
+        """
+        return self._kept if self.domain.cells() <= _KEPT_CELLS else self._coordinates()
+
+    @cached_property
+    def _kept(self) -> tuple[Floats, Floats]:
+        return self._coordinates()
+
+    def _coordinates(self) -> tuple[Floats, Floats]:
+        shape = self.domain.shape()
+        centre, weights = np.zeros(shape), np.zeros(shape)
+        for margin, value in self.values.items():
+            block = tuple(slice(1, None) if name in margin else slice(0, 1) for name in self.domain.names)
+            outside = self.domain.cells() // self.domain.cells(margin)
+            variance = self.variances[margin]
+            weights[block] = outside / variance if variance > 0 else np.inf
+            centre[block] = _turned(value).reshape(centre[block].shape) / sqrt(outside)
+        return centre, weights
+
     def exact(self, margin: Margin) -> bool:
         """Whether a residual is known without noise."""
         return self.variances.get(margin) == 0.0
@@ -71,3 +99,10 @@ def independent(total: float, alone: Sequence[Floats]) -> Floats:
         counts = np.maximum(counts, 0.01 * mean + 1e-12)
         table *= (counts / counts.sum()).reshape([-1 if other == axis else 1 for other in range(len(shape))])
     return table
+
+
+def _turned(value: Floats) -> Floats:
+    """A residual in its own coordinates: along each axis, everything but the constant."""
+    for axis, size in enumerate(value.shape):
+        value = np.moveaxis(np.tensordot(cosines(size)[1:], value, axes=(1, axis)), 0, axis)
+    return value

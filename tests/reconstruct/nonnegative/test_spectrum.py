@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from margrave.algebra.spectrum import Transform, cosines
 from margrave.errors import UsageError
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.nonnegative.spectrum import Spectrum, Transform, cosines
+from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from tests.reconstruct.cases import domain_of, problems, rows_of
 
 

@@ -33,6 +33,11 @@ _ACCEPTED = 0.2
 _REHEARSED = 120
 """Chains of rehearsals are shorter: what they give is averaged over all of them."""
 
+_SIMULATED = 120
+"""So are those of simulated error bars. What is left of chance in the mean of so many tables, which hardly depend on
+one another, is about a hundredth of the squared error that is simulated.
+"""
+
 _FAR = 3.0
 """Nor is one that ends at a table whose misfit is this many times the number of parameters."""
 
@@ -97,7 +102,7 @@ def solved_together(
     if choice.method == "sparse" and not like.startswith("entropy") and like:
         choice = Chosen(choice.method, tuple(name for name in choice.rivals if not name.startswith("entropy")))
     if choice.rivals and like == "log-linear":
-        means = _posteriors(every, allowed, progress)
+        means = _posteriors(every, allowed, progress, kept=_SIMULATED)
         return [table or _projected(one, wanted, allowed) for one, table in zip(every, means, strict=True)]
     step, tables = counted(progress, len(every)), []
     for one in every:

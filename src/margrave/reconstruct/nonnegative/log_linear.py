@@ -57,7 +57,12 @@ class _Model:
 
     def table(self, effects: Floats) -> Floats:
         """The cells of the tables with the given effects."""
-        return np.asarray(np.exp(np.minimum(self.base + effects @ self.rows, _HIGHEST)) * self.allowed)
+        found: Floats = effects @ self.rows
+        found += self.base
+        np.minimum(found, _HIGHEST, out=found)
+        np.exp(found, out=found)
+        found *= self.allowed
+        return found
 
     def energy(self, effects: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
         """Minus the log posterior, its gradient, and the table."""
@@ -67,8 +72,13 @@ class _Model:
     def slope(self, effects: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
         """The gradient of the energy, the table, and how far it is off what was measured."""
         table = self.table(effects)
-        off = table @ self.rows.T - self.centre
-        return (table * ((self.weights * off) @ self.rows)) @ self.rows.T + prior * effects, table, off
+        off = table @ self.rows.T
+        off -= self.centre
+        pull = (self.weights * off) @ self.rows
+        pull *= table
+        slope = pull @ self.rows.T
+        slope += prior * effects
+        return slope, table, off
 
     def height(self, effects: Floats, prior: Floats, off: Floats) -> Floats:
         """The energy of effects whose table is off by so much."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats
-from margrave.algebra.spectrum import Transform, cosines
+from margrave.algebra.spectrum import Transform
 from margrave.reconstruct.estimates import Estimates
 
 
@@ -33,15 +33,9 @@ class Spectrum:
     def of(cls, estimates: Estimates, *, fix_total: bool = False) -> Spectrum:
         """The spectrum of estimates; ``fix_total`` makes the total exact, at its estimate or zero if that is less."""
         shape = estimates.domain.shape()
-        centre, weights = np.zeros(shape), np.zeros(shape)
-        for margin, value in estimates.values.items():
-            block = tuple(slice(1, None) if name in margin else slice(0, 1) for name in estimates.domain.names)
-            outside = estimates.domain.cells() // estimates.domain.cells(margin)
-            variance = estimates.variances[margin]
-            weights[block] = outside / variance if variance > 0 else np.inf
-            centre[block] = _turned(value).reshape(centre[block].shape) / sqrt(outside)
+        centre, weights = estimates.coordinates
         if fix_total:
-            corner = (0,) * len(shape)
+            centre, weights, corner = centre.copy(), weights.copy(), (0,) * len(shape)
             weights[corner] = np.inf
             centre[corner] = estimates.total / sqrt(prod(shape))
         return cls(Transform(shape), centre, weights)
@@ -67,10 +61,3 @@ class Spectrum:
     def violation(self, coordinates: Floats) -> float:
         """The largest error of an exactly known coordinate."""
         return float(np.abs(np.where(self.exact, coordinates - self.centre, 0.0)).max())
-
-
-def _turned(value: Floats) -> Floats:
-    """A residual in its own coordinates: along each axis, everything but the constant."""
-    for axis, size in enumerate(value.shape):
-        value = np.moveaxis(np.tensordot(cosines(size)[1:], value, axes=(1, axis)), 0, axis)
-    return value
