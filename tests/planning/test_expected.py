@@ -4,11 +4,13 @@ import json
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 import margrave as mg
 from margrave.errors import MargraveError, UsageError
 from margrave.planning.expected import Expected, expected_rmse
+from margrave.planning.strategies.demand import Demand
 
 SIZES = {"a": 8, "b": 9, "c": 10}
 
@@ -79,10 +81,31 @@ def test_a_wrong_size_is_refused(wrong):
 def test_interactions_are_assumed_to_decay_with_each_attribute():
     plan = plan_of({"rho": "0.001"})
     expected = Expected(1000)
-    assert expected.spread(plan.domain, ()) == float("inf")
-    one, two = (expected.spread(plan.domain, margin) for margin in (("a",), ("a", "b")))
-    assert one == pytest.approx(1000**2 * 0.5 / (8 * 7))
-    assert two == pytest.approx(1000**2 * 0.25 / (72 * 56))
+    assert np.isinf(expected.spreads(plan.domain, ())).all()
+    sizes = np.array([1, 1 / 4, 1 / 16, 1 / 64, 1 / 256])
+    one, two = (expected.spreads(plan.domain, margin) for margin in (("a",), ("a", "b")))
+    np.testing.assert_allclose(one, 1000**2 * 2 * sizes / (8 * 7))
+    np.testing.assert_allclose(two, 1000**2 * 0.5 * sizes / (72 * 56))
+
+
+@pytest.mark.slow
+def test_the_risk_is_the_mean_over_the_sizes_that_an_interaction_may_have():
+    """By simulation: effects of each size, measured with noise and shrunk as far as their size says."""
+    domain = plan_of({"rho": "0.001"}).domain
+    problem, expected, random = Demand(domain, {("a", "b"): 1.0}), Expected(1000), np.random.default_rng(1)
+    variance = dict.fromkeys(problem.unknown, 300.0)
+    weights = problem.residual_weights(problem.cell_weights)
+    errors = []
+    for _ in range(40_000):
+        total = weights[()] * random.normal(0, 300**0.5) ** 2
+        for margin in problem.unknown:
+            if margin:
+                size = random.choice(expected.spreads(domain, margin))
+                effect = random.normal(0, size**0.5)
+                seen = effect + random.normal(0, 300**0.5)
+                total += weights[margin] * (size / (size + 300) * seen - effect) ** 2
+        errors.append(total)
+    assert np.mean(errors) == pytest.approx(expected.risk(problem, variance), rel=0.03)
 
 
 def test_a_size_below_one_has_no_spec():

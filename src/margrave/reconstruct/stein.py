@@ -18,7 +18,7 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import subsets
-from margrave.algebra.residual import centre, margin_from
+from margrave.algebra.residual import centre, decompose, margin_from
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.normals import Normals
 
@@ -79,6 +79,21 @@ def risk_of(tried: Sequence[Probe], tables: Sequence[Floats]) -> float:
     """
     slopes = [probe.slope(tables[0], table) for probe, table in zip(tried, tables[1:], strict=True)]
     return tried[0].base(tables[0]) + sum(slopes) / len(slopes)
+
+
+def doubt(estimates: Estimates, margins: Sequence[Margin], one: Floats, other: Floats) -> float:
+    """The standard error of the difference of two tables' risks, about: that of 2⟨Mg, f₁ − f₂⟩ for tables that stand.
+
+    Residuals of the noise are uncorrelated, and R_T is in every cell of each wanted margin above it.
+    """
+    domain = estimates.domain
+    axes = {margin: tuple(domain.names.index(name) for name in margin) for margin in estimates.values}
+    apart = decompose(one - other, len(domain.names), wanted=set(axes.values()))
+    square = 0.0
+    for below, variance in estimates.variances.items():
+        times = sum(domain.cells(below) / domain.cells(margin) for margin in margins if set(below) <= set(margin))
+        square += variance * times**2 * float((apart[axes[below]] ** 2).sum())
+    return 2 * sqrt(square)
 
 
 def noise(estimates: Estimates, margin: Margin) -> float:

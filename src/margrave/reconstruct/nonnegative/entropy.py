@@ -34,7 +34,7 @@ from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.nonnegative.solvers import NonNegative, solver
 from margrave.reconstruct.nonnegative.spectrum import Spectrum
 from margrave.reconstruct.shrunk import shrinkable, shrunk
-from margrave.reconstruct.stein import Probe, probes, risk_of
+from margrave.reconstruct.stein import Probe, doubt, probes, risk_of
 
 _STAGES, _FALL, _PATIENCE = 30, 0.5, 2
 _HOT, _FIRST_FALL = 64.0, 0.25
@@ -43,6 +43,8 @@ to that κ they go faster.
 """
 _SURE = 0.05
 """A residual that was shrunk away counts as known this much better than it was measured, in variance."""
+_SURELY = 2.0
+"""Independence is left for a table whose risk is lower by so many standard errors of the difference."""
 _NEWTON, _CONJUGATE = 8, 60
 _INEXACT = 0.05
 """Steps end a little before the optimum: the misfit may rise by this part of itself and of each dimension."""
@@ -105,24 +107,25 @@ def _followed(
     path, *beside = (Path(one, possible) for one in every)
     strong = path.first_kappa()
     kappa, waited = _HOT * strong, 0
-    best: Entropy | None = None
+    start = [one.start() for one in (path, *beside)]
+    first = best = Entropy(start[0], float("inf"), risk_of(tried, start))
     for stage in range(1, _STAGES + 1):
         table = path.solve(kappa)
         moved = [other.solve(kappa) for other in beside]
-        if best is not None and any(one.lost for one in (path, *beside)):
+        if any(one.lost for one in (path, *beside)):
             break
         risk = risk_of(tried, [table, *moved])
         if progress is not None:
             progress(stage, None, risk)
-        if best is None or risk < best.risk:
+        if risk < best.risk:
             best, waited = Entropy(table, kappa, risk), 0
         else:
             waited += 1
-        if waited >= _PATIENCE:
+        if waited >= _PATIENCE and kappa <= strong:
             break
         kappa *= _FIRST_FALL if kappa > strong else _FALL
-    assert best is not None
-    return best
+    surely = first.risk - best.risk > _SURELY * doubt(tried[0].moved, tried[0].margins, first.table, best.table)
+    return best if surely else first
 
 
 @solver("entropy")
@@ -163,6 +166,10 @@ class Path:
         self._latest: Floats | None = None
         self._least = np.inf
         self.lost = False
+
+    def start(self) -> Floats:
+        """The table at κ = ∞: independence."""
+        return self._table(self._start)[0]
 
     def first_kappa(self) -> float:
         """A κ at which the optimum is close to independence."""
