@@ -95,6 +95,11 @@ class Served:
             person = people.accept(people.invite(role, name), name, PASSWORD)
             return Tokens(tables).make(person, scopes or ALLOWED[role])[1]
 
+    def login(self, name):
+        """The secret of a login, made at the store itself."""
+        with Ledger.open(self.url) as ledger:
+            return PeopleTable(ServerTables(ledger)).log_in(name, PASSWORD).secret
+
     def invited(self, role):
         """An invitation for anybody."""
         with Ledger.open(self.url) as ledger:

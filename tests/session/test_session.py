@@ -146,6 +146,7 @@ def test_a_killed_worker_is_a_fault_that_stays_charged_and_is_free_to_repeat(ses
         return asked(seconds)
 
     monkeypatch.setattr(session._answerer, "_line", killed)
+    os.kill(process.pid, signal.SIGSTOP)  # Or it could answer before it is killed.
     with pytest.raises(FaultError, match="stays charged") as caught:
         question.release(eps=0.1)
     assert CANARY not in "".join(traceback.format_exception(caught.value))
