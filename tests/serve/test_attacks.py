@@ -4,6 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import product
 
 import httpx
 import pytest
@@ -25,6 +26,7 @@ from margrave.serve.kept.jobs import asked_in
 from margrave.serve.kept.people import PeopleTable
 from margrave.serve.kept.tokens import ALLOWED, Tokens
 from margrave.serve.operations.declared import House
+from margrave.serve.operations.public import COOKIE
 from margrave.serve.rates import network_of
 from tests.serve.served import DATASET, PASSWORD
 from tests.session.conftest import SPEC, clinic
@@ -192,11 +194,22 @@ def test_nobody_waits_in_all_places(client, monkeypatch, slot):
 
 
 @pytest.mark.parametrize("near", [True, False])
-def test_whoever_is_shut_out_while_waiting_is_told_nothing(client, house, slot, monkeypatch, near):
-    """The answer comes at a tick after the token was revoked: it is no longer this caller's."""
+@pytest.mark.parametrize(
+    ("by", "place"),
+    [
+        *product(("token", "login"), ("/v1/questions/{}?wait=20", "/v1/questions/{}/events")),
+        ("login", "/questions/{}?wait=1"),
+    ],
+)
+def test_whoever_is_shut_out_while_waiting_is_told_nothing(client, house, slot, monkeypatch, near, by, place):
+    """The answer comes at a tick after the token was revoked, or the login ended: it is no longer this caller's."""
     monkeypatch.setattr(type(house.tables), "near", near)
     record, secret = house.tokens.make(house.people.named("ann"), ALLOWED["analyst"])
-    made = ask(client, f"revoked-while-waiting-{near}").json()
+    login = house.people.log_in("ann", PASSWORD)
+    headers = {"Authorization": f"Bearer {secret}"}
+    if by == "login":
+        headers = {"Authorization": "", "Cookie": f"{COOKIE}={login.secret}"}
+    made = ask(client, f"shut-out-while-waiting-{near}-{by}-{len(place)}").json()
     awaited, settled = threading.Event(), house.jobs.settled
 
     def settling(identities):
@@ -205,13 +218,17 @@ def test_whoever_is_shut_out_while_waiting_is_told_nothing(client, house, slot, 
 
     monkeypatch.setattr(house.jobs, "settled", settling)
     with ThreadPoolExecutor(1) as pool:
-        headers = {"Authorization": f"Bearer {secret}"}
-        waiting = pool.submit(client, "GET", f"/v1/questions/{made['id']}?wait=20", headers=headers)
+        waiting = pool.submit(client, "GET", place.format(made["id"]), headers=headers)
         assert awaited.wait(20)
         house.tokens.revoke(record.id)
+        house.people.log_out(login.secret)
         assert slot.step(threading.Event())
         reply = waiting.result(20)
-    assert reply.status_code == 401 and "result" not in reply.text
+    if "events" in place:
+        assert reply.text.count("data: ") == reply.text.count("data: waiting") > 0
+    else:
+        assert reply.status_code in (401, 303)
+    assert "result" not in reply.text and "95 %" not in reply.text
     assert client("GET", f"/v1/questions/{made['id']}").json()["state"] == "answered"
 
 

@@ -139,9 +139,8 @@ class Worker:
             done = self._looked if one.brief else run_in_threadpool
             reply, call = await done(self._done, one, request, content, who)
             if one.name == "question" and call.query.get("wait") and reply.value["state"] == "waiting":
-                job = await self._waited(call.caller.name, call.path["id"], call.query["wait"])
+                job = await self._waited(request, call.caller.name, call.path["id"], call.query["wait"])
                 if job is not None:
-                    await self._looked(self.caller, request)  # who was shut out meanwhile is told nothing
                     reply = HttpReply(asking.job_json(job))
             response = _response(reply, request)
         except Exception as error:
@@ -250,17 +249,23 @@ class Worker:
         path = path_of(request)
         return Call(self.house, caller.person, caller.scopes, caller.secret, path, query, read, headers)
 
-    async def settled_for(self, caller: Caller, identity: str) -> None:
+    async def settled_for(self, request: Request, caller: Caller, identity: str) -> None:
         """Wait a little for what becomes of a question of the caller's own."""
         name = caller.person.name if caller.person is not None else ""
         job = await run_in_threadpool(self.house.jobs.found, identity, name)
         if job is not None and job.state == "waiting":
-            await self._waited(name, identity, _PAGE_WAIT)
+            await self._waited(request, name, identity, _PAGE_WAIT)
 
-    async def _waited(self, account: str, identity: str, seconds: float) -> Job | None:
+    async def _waited(self, request: Request, account: str, identity: str, seconds: float) -> Job | None:
         self._watch.check_place(account)
         with self._watch.place(account):
-            return await self._watch.settled(identity, seconds)
+            return await self._settled(request, identity, seconds)
+
+    async def _settled(self, request: Request, identity: str, seconds: float) -> Job | None:
+        """What became of a question that is waited for; whoever was shut out meanwhile is refused."""
+        job = await self._watch.settled(identity, seconds)
+        (await self._looked(self.caller, request)).check("own")
+        return job
 
     async def _events(self, request: Request) -> Response:
         """The states of a question as server-sent events, at multiples of a tick."""
@@ -278,10 +283,10 @@ class Worker:
 
         async def told() -> AsyncIterator[str]:
             state: State = "waiting"
-            with self._watch.place(account):
+            with self._watch.place(account), suppress(ProblemError):
                 yield "event: state\ndata: waiting\n\n"
                 while state == "waiting" and not await request.is_disconnected():
-                    job = await self._watch.settled(identity, _MOST_WAIT)
+                    job = await self._settled(request, identity, _MOST_WAIT)
                     state = "waiting" if job is None else job.state
                     yield f"event: state\ndata: {state}\n\n"
 

@@ -59,7 +59,7 @@ def _endpoint(worker: Worker, one: PageOfSite) -> Callable[[Request], Any]:
             caller = await run_in_threadpool(worker.visitor, request)
             look = await _look(worker, one, caller, request)
             if one.waits and look.said("wait"):
-                await worker.settled_for(caller, look.path["id"])
+                await worker.settled_for(request, caller, look.path["id"])
             reply = await run_in_threadpool(_shown, one, look)
         except ProblemError as problem:
             reply = _problem(worker, caller, request, problem)
