@@ -81,6 +81,7 @@ def test_from_a_folder_without_a_network_tables_are_found_built_kept_and_verifie
     tab.fill("#q", release.plan.spec.title or "")
     tab.click(f'.shelf li:not([hidden]) a[href*="{key}"]')
     tab.click("a.action")
+    tab.wait_for_selector("body[data-ready]")
     tab.check(f'input[name="rows"][value="{first}"]')
     settled(tab, release, "rows=")
     tab.check(f'input[name="columns"][value="{second}"]')
