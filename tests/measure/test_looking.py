@@ -182,12 +182,13 @@ def test_few_records_are_no_trouble(count):
     assert made.published(("a", "b")).min() >= 0
 
 
-def test_attributes_of_one_value_are_no_trouble():
+@pytest.mark.parametrize("release", [{"strategy": "adaptive"}, {"nonnegative": "records"}])
+def test_attributes_of_one_value_are_no_trouble(release):
     names = {**NAMES, "e": ["only"]}
     spec = mg.Spec.from_dict(
         {
             "attributes": names,
-            "release": {"all": 2, "strategy": "adaptive"},
+            "release": {"all": 2, **release},
             "privacy": {"rho": "0.05"},
         }
     )

@@ -20,9 +20,9 @@ from margrave.algebra.table import Table
 from margrave.cli.app import app
 from margrave.errors import UsageError
 from margrave.study.yang2012 import figures, journal, reproduce, subjects
-from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, RIVALS, TABLES, Task
+from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, PROGRAMS, TABLES, Task
 from margrave.study.yang2012.journal import FEW, FINE, GRID, NAME, OTHER, Journal, Settings
-from margrave.study.yang2012.page import HEADINGS, READINGS
+from margrave.study.yang2012.page import HEADINGS, READINGS, usable_rows
 from margrave.study.yang2012.printed import comparison
 from margrave.study.yang2012.runs import measure, outcome, work
 from margrave.study.yang2012.subjects import planned, subject
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 TINY = Settings((Fraction(1, 2), Fraction(1)), 2)
 ROW = {"size": 70, "largest": 7.0, "mean": 5.0, "g2": 20.0, "p_value": 0.5, "l1": 0.1, "l2": 0.1, "bound": 1.0}
+ROWS = [ROW] * TINY.runs
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,8 @@ def finished(tmp_path_factory):
 
 def test_progress_counts_every_run(finished):
     _, _, seen = finished
-    assert seen[-1] == (64, 64)
-    assert [done for done, _ in seen] == list(range(2, 65, 2))
+    assert seen[-1] == (96, 96)
+    assert [done for done, _ in seen] == list(range(2, 97, 2))
 
 
 def test_each_figure_is_a_small_picture(finished):
@@ -71,10 +72,10 @@ def test_the_page_has_every_figure_with_its_text_and_loads_nothing(finished):
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_margrave_is_better_than_every_other_everywhere(finished):
+def test_margrave_is_better_than_the_linear_programs_and_mwem_everywhere(finished):
     _, summary, _ = finished
     for table in TABLES:
-        for other in RIVALS:
+        for other in (*PROGRAMS, "mwem"):
             assert summary.worst_ratio(table, other)[1] < 1
 
 
@@ -148,6 +149,21 @@ def test_other_settings_or_another_version_begin_anew(tmp_path):
     assert Journal(tmp_path, Settings(TINY.epsilons, 3), "2").done == {}
 
 
+def test_one_algorithm_can_be_run_again(finished, tmp_path, monkeypatch):
+    folder, summary, _ = finished
+    copied, done = shutil.copytree(folder, tmp_path / "copy"), []
+
+    def fake(task):
+        done.append(task)
+        return task, [ROW] * task.count
+
+    monkeypatch.setattr(reproduce, "work", fake)
+    found = reproduce.run(copied, TINY, __version__, jobs=1, again="adaptive").done
+    assert done == [task for task in TINY.tasks if task.contender == "adaptive"]
+    assert all(found[task] == (ROWS if task.contender == "adaptive" else summary.done[task]) for task in TINY.tasks)
+    assert Journal(copied, TINY, __version__).done == found
+
+
 def test_runs_do_not_depend_on_how_they_are_divided():
     one = work(Task("fungus", "barak", "0.5", 0, 3))[1]
     two = work(Task("fungus", "barak", "0.5", 0, 1))[1] + work(Task("fungus", "barak", "0.5", 1, 2))[1]
@@ -182,6 +198,8 @@ def test_settings_that_make_no_study_are_refused(settings, word):
         (["yang2012", "--quick", "--fine"], "not both"),
         (["yang2012", "--quick", "--jobs", "9999"], "cores"),
         (["yang2012", "--runs", "1"], "at least 2 runs"),
+        (["yang2012", "--quick", "--again", "adaptiv"], "did you mean"),
+        (["cuboids", "--again", "adaptive"], "leave the other options out"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_written(arguments, word, tmp_path):
@@ -278,7 +296,7 @@ def test_the_printed_contender_draws_the_printed_noise_and_the_others_pay_their_
     whose, epsilon = subject(table), Fraction(1, 5)
     scales = {float(one.noise.scale) for one in planned("printed", table, epsilon).measurements}
     assert all(scale == pytest.approx(subjects.printed_scale(whose) / float(epsilon), rel=1e-6) for scale in scales)
-    for contender in ("corrected", "barak", "margrave"):
+    for contender in ("corrected", "barak", "margrave", "adaptive"):
         cost = planned(contender, table, epsilon).cost.epsilon
         assert cost <= epsilon and float(cost) == pytest.approx(float(epsilon), rel=1e-6)
 
@@ -289,6 +307,13 @@ def test_the_linear_programs_are_what_a_release_with_that_strategy_publishes(con
     published = pipeline.release(plan, seed="s").publication
     assert published is not None
     assert np.array_equal(outcome(contender, table, Fraction(1), "s").table.counts, published.table)
+
+
+def test_the_adaptive_contender_publishes_what_a_release_with_that_strategy_does():
+    plan = planned("adaptive", "czech", Fraction(1))
+    assert plan.rounds and plan.spec == replace(subject("czech").spec, strategy="adaptive")
+    published = pipeline.release(plan, seed="s").publication
+    assert np.array_equal(outcome("adaptive", "czech", Fraction(1), "s").table.counts, published.table)
 
 
 def test_an_unknown_contender_is_refused():
@@ -319,6 +344,20 @@ def test_usable_means_from_there_on_at_every_larger_epsilon():
     assert summary.usable_from("margins", "fungus", "barak") == 1
     assert summary.usable_from("margins", "czech", "barak") is None
     assert summary.usable_from("margins", "rochdale", "barak") == Fraction(1, 10)
+
+
+def test_the_page_says_how_many_runs_are_good_around_the_threshold():
+    summary = summary_of(lambda task: {"largest": 1e6 if task.epsilon == "0.5" else 0.0})
+    rows = {(row[0], row[1]): row[-1] for row in usable_rows(summary)[1]}
+    assert rows["Fungus", "MWEM"] == "0 ± 22 % at 0.5, 100 ± 22 % at 1"
+    assert rows["Journey to work", "MWEM"] == "0 ± 22 % at 1, 0 ± 22 % at 2"
+
+
+def test_below_sampling_means_less_error_than_a_sample_of_as_many_records():
+    assert [round(subject(table).sampling, -1) for table in TABLES] == [10, 120, 60, 250]
+    summary = summary_of(lambda task: {"largest": 59.0 if float(task.epsilon) >= 1 else 61.0})
+    found = [summary.below_sampling_from(table, "mwem") for table in TABLES]
+    assert found == [None, Fraction(1, 10), Fraction(1), Fraction(1, 10)]
 
 
 def test_each_criterion_has_its_own_measure():

@@ -35,7 +35,7 @@ from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
 from margrave.progress import Progress, counted
 from margrave.reconstruct.graphical.model import GraphicalModel
-from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.selected import answers_of, model_of
 from margrave.reconstruct.graphical.trees import tree_cells
 from margrave.reconstruct.unbiased import Fit
 
@@ -101,7 +101,7 @@ def seen(
     accuracy = Accuracy(plan.domain, tuple(answer.measurement for answer in answers), plan.exact, ())
     selected = [one.measurement.query.margin for one in answers if one.measurement.selection is not None]
     fit = Fit(accuracy, Measured(tuple(answers), known, private=True))
-    model = model_of(fit, domain, selected, start=start, tolerance=_ROUGH)
+    model = model_of(answers_of(fit, domain, selected), domain, selected, start=start, tolerance=_ROUGH)
     return ModelView(accuracy, model, _offered(plan, domain, selected, model))
 
 

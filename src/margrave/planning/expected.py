@@ -124,7 +124,7 @@ def expected_rmse(plan: Plan) -> float:
     """The root mean squared error per published cell, if interactions are as is assumed for the expected size; that of
     unbiased cells where nothing is expected.
     """
-    if plan.spec.expected_size is None or not expects(plan.spec):
+    if plan.spec.expected_size is None or not expects(plan.spec) or plan.looks:
         return plan.rmse
     wanted: dict[Margin, float] = {}
     for table in plan.spec.workload:
@@ -140,7 +140,12 @@ def said_of_size(plan: Plan) -> tuple[str, ...]:
     size = plan.spec.expected_size
     if size is None:
         return ()
-    if not expects(plan.spec):
+    if plan.looks and expects(plan.spec) and plan.spec.budget.gaussian[0]:
+        return (
+            f"Planned for about {size:,} records: the more of them for the budget, the more of it goes to all wanted "
+            "tables, and the less to the rounds.",
+        )
+    if not expects(plan.spec) or plan.looks:
         return (f"The expected size of {size:,} records changes nothing here: budgets are shared as without it.",)
     return (
         f"Planned for about {size:,} records. Assumed, not known: a table of one attribute differs from an even one by "

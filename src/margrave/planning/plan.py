@@ -123,7 +123,7 @@ class Plan:
         """The exact cost for one unit, derived from the measurements and the public facts alone."""
         if self.spec.induced is None:
             return cost(self.domain, self.measurements, self.protection, self.rounds)
-        if self.rounds or self.selected:
+        if self.looks:
             raise RefusedError("with public facts nothing is measured by looking at the data: its price is not known")
         price = self._price.value
         if not price:
@@ -132,6 +132,11 @@ class Plan:
                 f"the public facts already tell all that is asked{unless}: this needs no private release"
             )
         return cost_of_unit(self.measurements, price)
+
+    @property
+    def looks(self) -> bool:
+        """Whether some of its measurements are, or were, selected by looking at the data."""
+        return bool(self.rounds or self.selected)
 
     @property
     def selected(self) -> tuple[Margin, ...]:

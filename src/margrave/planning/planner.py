@@ -16,11 +16,13 @@ from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
 from margrave.planning.expected import Expected, expected_rmse, expects
-from margrave.planning.limits import FEW_TABLES, SOUGHT_CELLS
-from margrave.planning.looking.candidates import candidates_of
+from margrave.planning.limits import FEW_TABLES, FULL_CELLS, RECORD_READS, SOUGHT_CELLS
+from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.looking.refusals import no_looking
 from margrave.planning.looking.rounds import make_rounds, round_count
 from margrave.planning.plan import Plan, known_margins, protection_of
+from margrave.planning.publication.publishing import record_reads
+from margrave.planning.strategies.adaptive import Before, before, before_for, error_of, shared
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.every import strategy_named
 from margrave.planning.wide import check_wide, is_wide_workload
@@ -43,7 +45,7 @@ def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
 
     What is refused of the first is refused. Another whose part of the budget is too small for any noise is left out.
     """
-    first, *others = choices if not expects(spec) else [_leaned(spec, choice) for choice in choices]
+    first, *others = [_leaned(spec, choice) for choice in choices]
     if not others:
         return _scaled(spec, first)
     rated = [(_rating(spec, first), first)]
@@ -55,31 +57,52 @@ def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy with its shares, before it is scaled to a budget."""
+    """A strategy with its shares, before it is scaled to a budget. ``fixed``: the part of that for these shares; the
+    rest is for rounds.
+    """
 
     strategy: str
     problem: Demand
     shares: Shares
     encoding: Encoding
+    fixed: Fraction = Fraction(1)
 
 
-def candidates(spec: Spec, *, every: bool = False) -> list[Choice]:
+def fixed_plan(spec: Spec) -> Plan:
+    """The same, with all its measurements fixed before any data is opened."""
+    return best_plan(spec, candidates(spec, look=False))
+
+
+def candidates(spec: Spec, *, every: bool = False, look: bool = True) -> list[Choice]:
     """The strategies that the spec allows, with their shares. They hold for any budget of the same kind.
 
     ``every``: also those that are no better in the mean over cells, but may be at one accuracy that is asked for.
+    ``look``: also one that looks at the data, if the spec leaves it open; its forecast is only a bound.
     """
     if is_wide_workload(spec):
         check_wide(spec)
     check_spec(spec)
     kinds = spec.budget.gaussian
-    if strategy_named(spec.strategy).fixed < 1 if spec.strategy != "auto" else False:
-        kinds = kinds[:1]  # the forecast of its fixed measurements does not tell which noise is better for its rounds
+    named = "adaptive" if spec.strategy == "auto" and look and not every and _auto_looks(spec) else spec.strategy
+    if named != "auto" and strategy_named(named).looks:
+        # The forecast of its fixed measurements does not tell which noise is better for its rounds.
+        return [_choose(spec, named, kinds[0])]
     further = _simple(spec) if every and spec.strategy == "auto" else ()
     return [
         _choose(spec, name, gaussian)
         for gaussian in kinds
         for name in dict.fromkeys([*_names(spec.strategy, gaussian, spec), *further])
     ]
+
+
+def _auto_looks(spec: Spec) -> bool:
+    """Whether ``auto`` plans to look where to measure: where the full table is too large to be held, so that records
+    will be fitted, and nothing forbids it. Public numbers say no more: see docs/adaptive.md.
+    """
+    plain = spec.nonnegative == "auto" and spec.rounding == "controlled" and spec.objective == "mean"
+    if not plain or is_wide_workload(spec) or _base_cells(spec) <= FULL_CELLS or record_reads(spec) > RECORD_READS:
+        return False
+    return no_looking(spec, len(_selectable(spec).margins)) is None
 
 
 def _simple(spec: Spec) -> tuple[str, ...]:
@@ -113,7 +136,7 @@ def _base_cells(spec: Spec) -> int:
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
     encoding: Encoding = Plain(spec.domain)
     strategy = strategy_named(name)
-    if strategy.fixed < 1:
+    if strategy.looks:
         _check_looking(spec)
     if strategy.binary and any(attribute.size > 2 for attribute in spec.domain):
         encoding = BinaryEncoding(spec.domain)
@@ -126,15 +149,24 @@ def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:
         raise RefusedError("no wanted table says anything that is protected: this needs no private release")
     share = strategy.wide if is_wide_workload(spec) else strategy.share
     assert share is not None, "check_wide refuses strategies that list margins"
-    return Choice(name, problem, share(problem), encoding)
+    fixed = _part(before(gaussian)) if strategy.looks else Fraction(1)
+    return Choice(name, problem, share(problem), encoding, fixed)
+
+
+def _part(parts: Before) -> Fraction:
+    return Fraction(f"{parts.all:.6g}")
 
 
 def _check_looking(spec: Spec) -> None:
-    encoding = Plain(spec.domain)
-    wanted = {encoding.margin(table.margin): float(table.weight) for table in spec.workload}
-    reason = no_looking(spec, len(candidates_of(encoding.encoded, wanted).margins))
+    reason = no_looking(spec, len(_selectable(spec).margins))
     if reason is not None:
         raise RefusedError(f"strategy = 'adaptive' is not possible here: {reason}; use 'auto'")
+
+
+def _selectable(spec: Spec) -> Selectable:
+    encoding = Plain(spec.domain)
+    wanted = {encoding.margin(table.margin): float(table.weight) for table in spec.workload}
+    return candidates_of(encoding.encoded, wanted)
 
 
 def _rating(spec: Spec, choice: Choice) -> float:
@@ -148,14 +180,21 @@ def _rating(spec: Spec, choice: Choice) -> float:
 
 
 def _leaned(spec: Spec, choice: Choice) -> Choice:
-    """The same questions with shares for what will be published, at the budget of the spec."""
-    assert spec.expected_size is not None
+    """The same questions with shares for what will be published, at the budget of the spec, where that is known."""
+    if spec.expected_size is None or not expects(spec):
+        return choice
+    looks = strategy_named(choice.strategy).looks
+    if looks and not choice.problem.gaussian:
+        return choice
     total = sum(choice.shares.values())
     shares = {query: Fraction(share / total) for query, share in choice.shares.items() if share > 0}
     tried = _measurements(choice.problem.domain, shares, choice.problem.gaussian)
     protection, known = protection_of(spec, choice.encoding), choice.problem.known
     unit = Plan(spec, choice.strategy, tried, protection, known, choice.encoding).cost.amount
     amount = float(spec.budget.payable(choice.problem.gaussian) / unit)
+    if looks:
+        parts = before_for(error_of(choice.problem, amount, spec.expected_size))
+        return replace(choice, shares=shared(choice.problem, parts), fixed=_part(parts))
     asked = {query: float(share) for query, share in shares.items()}
     return replace(choice, shares=Expected(spec.expected_size).leaned(choice.problem, asked, amount))
 
@@ -171,7 +210,7 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
     # The cost is proportional to the shares, so its exact value at these shares gives the factor to the budget.
     tried = Plan(spec, choice.strategy, _measurements(domain, shares, gaussian), protection, known, choice.encoding)
     unit = tried.cost.amount
-    fixed = allowed * strategy_named(choice.strategy).fixed
+    fixed = allowed * choice.fixed
     rounded = {share: rounded_down(share * fixed / unit) for share in set(shares.values())}
     spent = {query: rounded[share] for query, share in shares.items()}
     measurements = _measurements(domain, spent, gaussian, short=True)
@@ -185,7 +224,7 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
 
 def _looking(plan: Plan, allowed: Fraction, gaussian: bool) -> Plan:
     """The plan with what is left of the budget in rounds that look at the data, where its strategy has them."""
-    if strategy_named(plan.strategy).fixed == 1:
+    if not strategy_named(plan.strategy).looks:
         return plan
     attributes = {name for margin in plan.candidates.margins for name in margin}
     # What one record may cost: for a unit of m of them ε is m times as much, ρ m² times.

@@ -23,7 +23,7 @@ from margrave.algebra.query import answer
 from margrave.crossing import Answer, Measured
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import record_simulations, simulations
-from margrave.planning.publication.publishing import GRAPHICAL
+from margrave.planning.publication.publishing import GRAPHICAL, RECORDS
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.reconstruct.publication import Published, digest
@@ -63,7 +63,7 @@ UNSIMULATED = (*RAISED, GRAPHICAL)
 
 def replicates(published: Published) -> int:
     """How many simulations a table is worth: fewer where one takes long, none where they would take too long."""
-    if published.method == "records":
+    if published.method == RECORDS:
         reads = sum(sum(published.domain.shape(margin)) for margin in published.misfits)
         return record_simulations(len(published.held.records()) * reads)
     return 0 if published.method in UNSIMULATED else simulations(published.domain.cells(), published.method)

@@ -16,14 +16,15 @@ from margrave.planning.publication.raises import table_raise
 from margrave.progress import Progress, counted
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, keep
-from margrave.reconstruct.graphical.publish import publish_model
+from margrave.reconstruct.graphical.prior import Modelled
+from margrave.reconstruct.graphical.selected import model_of
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.nonnegative.choice import solved, solved_together
 from margrave.reconstruct.nonnegative.solvers import NonNegative
 from margrave.reconstruct.publication import AS_MEASURED, INTERRUPTED, NOT_AS_MEASURED, Published, digest
 from margrave.reconstruct.publishable import publishable
 from margrave.reconstruct.raised import raised_margins
-from margrave.reconstruct.records.variables import variables
+from margrave.reconstruct.records.variables import Variables, variables
 from margrave.reconstruct.records.zeros import zeros
 from margrave.reconstruct.unbiased import Fit
 from margrave.reconstruct.whole import whole
@@ -57,8 +58,6 @@ def publish(
     domain = used_domain(plan)
     if how.records:
         return _publish_records(plan, fit, domain, progress, like)
-    if how.method == GRAPHICAL:
-        return publish_model(plan, fit, domain)
     if how.raises is not None:
         margins, said = raised_margins(plan, fit, domain)
         return Published(domain, margins, how.method, how.rounding, {}, said)
@@ -129,30 +128,44 @@ def _publish_records(
 ) -> Published:
     from margrave.reconstruct.records.fit import fit_records
 
-    found = variables(domain, plan.spec.codebook)
+    found, estimates = variables(domain, plan.spec.codebook), _estimates(plan, fit, domain)
+    wanted = tuple(margin for margin in plan.spec.margins if margin)
+    leaned = _modelled(plan, estimates, domain, found)
     fitted = fit_records(
-        _estimates(plan, fit, domain),
-        tuple(margin for margin in plan.spec.margins if margin),
+        estimates,
+        wanted,
         found,
         zeros(found, plan.spec.structural_zeros, plan.spec.domain),
         seed=digest(fit.measured),
         temperature=None if like is None else like.temperature,
         keep=like is None,
         progress=progress,
+        prior=leaned,
     )
     notes = [f"{len(fitted.codes)} records, fitted at temperature {fitted.temperature:.4g}", fitted.summary()]
+    if leaned is not None:
+        size = leaned.model.tree.cells
+        notes.append(f"they lean on a graphical model of {len(leaned.selected)} selected tables, {size} cells in all")
     if not fitted.finished:
         notes.append(INTERRUPTED)
     return Published(
         domain,
         Records(domain, fitted.codes),
-        "records",
+        plan.publishing.method,
         "controlled",
         {},
         tuple(notes),
         fitted.temperature,
         fitted.misfits(),
     )
+
+
+def _modelled(plan: Plan, estimates: Estimates, domain: Domain, found: Variables) -> Modelled | None:
+    """The model that records lean on where a plan has selected tables; otherwise they have kinds."""
+    if plan.publishing.method != GRAPHICAL:
+        return None
+    selected = tuple(dict.fromkeys(plan.selected))
+    return Modelled(model_of(estimates, domain, selected), selected, found)
 
 
 def _decoded(plan: Plan, cell: Codes) -> Codes:

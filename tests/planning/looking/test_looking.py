@@ -12,8 +12,10 @@ from margrave.errors import RefusedError
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import CANDIDATES
 from margrave.planning.looking.candidates import candidates_of
-from margrave.planning.looking.rounds import FIXED, make_rounds, round_count
+from margrave.planning.looking.rounds import make_rounds, round_count
 from margrave.planning.planner import make_plan
+from margrave.planning.strategies.adaptive import before
+from margrave.planning.target import Target, meets, plan_for
 from tests.shapes import domain_of, spec_of
 
 BUDGETS = [PureDP(Fraction(1)), ZCDP(Fraction(1, 10))]
@@ -30,7 +32,8 @@ def test_a_plan_spends_its_budget_and_no_more(budget, neighbours):
     assert budget.amount * Fraction(999, 1000) < plan.cost.amount <= budget.amount
     assert len(plan.rounds) == round_count(3) == 5
     fixed = replace(plan, rounds=()).cost.amount
-    assert fixed == pytest.approx(float(budget.amount * FIXED), rel=1e-6)
+    parts = before(isinstance(budget, ZCDP))
+    assert fixed == pytest.approx(float(budget.amount) * parts.all, rel=1e-6)
     check_plan(plan)
 
 
@@ -59,8 +62,8 @@ def test_the_forecast_bounds_what_any_selection_makes_of_it():
     for margin in plan.candidates.margins:
         one = plan.rounds[0]
         grown = plan.grown([*plan.measurements, Measurement(mg_query(margin), one.noise, one.selection)])
-        for before, after in zip(plan.forecast, grown.forecast, strict=True):
-            assert after.std_error <= before.std_error * (1 + 1e-12)
+        for wide, narrow in zip(plan.forecast, grown.forecast, strict=True):
+            assert narrow.std_error <= wide.std_error * (1 + 1e-12)
 
 
 def mg_query(margin):
@@ -69,11 +72,11 @@ def mg_query(margin):
     return Query(margin)
 
 
-def test_candidates_are_the_tables_below_the_wanted_ones():
-    offered = candidates_of(domain_of(2, 3, 4), {("a", "b", "c"): 1.0})
-    assert set(offered.margins) == {("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")}
-    assert offered.weights[offered.margins.index(("a", "b", "c"))] == offered.weight == 16
-    assert offered.weights[offered.margins.index(("a", "b"))] == 11
+def test_candidates_are_the_pairs_of_the_wanted_tables():
+    offered = candidates_of(domain_of(2, 3, 4), {("a", "b", "c"): 1.0, ("a", "b"): 1.0})
+    assert set(offered.margins) == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert offered.weights[offered.margins.index(("a", "b"))] == offered.weight == 16
+    assert offered.weights[offered.margins.index(("a", "c"))] == 12
 
 
 def test_tables_of_the_same_standing_weigh_one():
@@ -89,7 +92,7 @@ def test_too_large_a_table_is_no_candidate():
     [
         ({"sensitive": ("a",)}, "sensitive"),
         ({"impossible": ({"a": ("0",), "b": ("0",)},)}, "impossible"),
-        ({"tables": ("a", "b")}, "two or more attributes"),
+        ({"tables": ("a", "b")}, "no pair of attributes"),
     ],
 )
 def test_what_it_cannot_do_is_refused_with_the_reason(settings, match):
@@ -155,3 +158,58 @@ def test_what_a_plan_takes_of_time_and_memory_is_predicted():
     assert plan.seconds > 0
     assert plan.memory > 0
     assert plan.publishing.method == "graphical" and plan.publishing.microdata
+
+
+def wide(privacy=(("rho", "0.01"),), **release):
+    """A spec whose full table nobody holds."""
+    return mg.Spec.from_dict(
+        {
+            "attributes": {f"a{at:02}": {"range": [0, 9]} for at in range(8)},
+            "release": {"all": 2, **release},
+            "privacy": dict(privacy),
+        }
+    )
+
+
+@pytest.mark.parametrize("privacy", [{"rho": "0.01"}, {"epsilon": 1}, {"epsilon": 1, "delta": "1e-9"}])
+def test_auto_looks_where_no_full_table_can_be_held(privacy):
+    plan = mg.plan(wide(privacy.items()))
+    assert plan.strategy == "adaptive" and plan.rounds and plan.publishing.method == "graphical"
+    assert plan.cost.amount <= plan.spec.budget.payable(plan.spec.budget.gaussian[0])
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"nonnegative": "none"},
+        {"nonnegative": "records"},
+        {"rounding": "none"},
+        {"objective": "max"},
+        {"sensitive": ["a00"]},
+        {"public": [["a00"]]},
+        {"impossible": [{"a00": [1], "a01": [2]}]},
+        {"all": 1},
+    ],
+)
+def test_auto_plans_all_beforehand_where_looking_is_not_possible_or_not_what_is_asked_for(release):
+    assert not mg.plan(wide(**release)).looks
+
+
+def test_tables_that_can_be_held_are_planned_beforehand():
+    assert not mg.plan(spec_of((2, 3, 4), ("ab", "bc"))).looks
+
+
+def test_a_target_is_met_by_what_is_fixed_and_the_spec_says_so():
+    """The forecast of a plan that looks is a bound, so that it would need a larger budget."""
+    found = plan_for(wide(), Target(50.0, 0.95))
+    assert not found.looks and found.spec.strategy == found.strategy != "auto"
+    assert meets(mg.plan(found.spec), Target(50.0, 0.95))
+
+
+def test_the_more_records_are_expected_the_more_is_spent_on_all_tables():
+    plans = [mg.plan(wide(expected_size=size)) for size in (100, 50_000, 5_000_000)]
+    fixed = [float(replace(plan, rounds=()).cost.amount / plan.cost.amount) for plan in plans]
+    assert fixed == sorted(fixed) and fixed[0] == pytest.approx(0.25) and fixed[-1] == pytest.approx(0.7)
+    assert all(plan.cost.amount <= plan.spec.budget.amount for plan in plans)
+    assert "Planned for about 50,000 records" in repr(plans[1])
+    assert "changes nothing" in repr(mg.plan(wide((("epsilon", 1),), expected_size=1_000)))

@@ -201,8 +201,7 @@ def test_records_have_the_tables_of_the_model(shape, margins):
     domain, random = domain_of(shape), np.random.default_rng(5)
     noisy = noisy_tables(domain, named(domain, margins), random)
     model = fit(domain, noisy, total=2000)
-    wanted = list(combinations(domain.names, 2))
-    rows = records_of(model, 2000, wanted)
+    rows = records_of(model, 2000)
     assert rows.shape == (2000, len(shape))
     assert (rows >= 0).all()
     assert (rows < np.array(shape)).all()
@@ -210,28 +209,14 @@ def test_records_have_the_tables_of_the_model(shape, margins):
         off = tables_of(domain, rows, clique.margin) - model.margin(clique.margin)
         depth = len(model.tree.cliques)
         assert np.abs(off).max() <= 1 + depth
-    for pair in wanted:
-        assert np.abs(tables_of(domain, rows, pair) - model.margin(pair)).mean() < 1.5
-
-
-def test_exchanges_bring_tables_nearer_and_leave_cliques_alone():
-    domain, random = domain_of((4, 3, 5, 4)), np.random.default_rng(6)
-    model = fit(domain, noisy_tables(domain, [("a", "b"), ("b", "c"), ("c", "d")], random), total=3000)
-    wanted = list(combinations(domain.names, 2))
-    drawn, exchanged = (records_of(model, 3000, wanted, tries=tries) for tries in (0, 24))
-
-    def miss(rows: np.ndarray, pair: tuple[str, ...]) -> float:
-        return float(np.abs(tables_of(domain, rows, pair) - model.margin(pair)).sum())
-
-    outside = [pair for pair in wanted if model.tree.home(pair) is None]
-    assert sum(miss(exchanged, pair) for pair in outside) < sum(miss(drawn, pair) for pair in outside) / 4
-    np.testing.assert_array_equal(tables_of(domain, drawn, ("a", "b")), tables_of(domain, exchanged, ("a", "b")))
+    for pair in combinations(domain.names, 2):
+        assert np.abs(tables_of(domain, rows, pair) - model.margin(pair)).mean() < 0.5 * np.sqrt(2000)
 
 
 def test_the_same_model_makes_the_same_records():
     domain, random = domain_of((4, 3, 5)), np.random.default_rng(7)
     model = fit(domain, noisy_tables(domain, [("a", "b"), ("b", "c")], random), total=300)
-    np.testing.assert_array_equal(records_of(model, 300, [("a", "c")]), records_of(model, 300, [("a", "c")]))
+    np.testing.assert_array_equal(records_of(model, 300), records_of(model, 300))
 
 
 def test_rounding_keeps_what_is_expected():

@@ -38,10 +38,12 @@ def test_no_violation_is_found_and_selections_come_near_what_they_state(budget, 
     assert whole.samples == 16
 
 
-def test_losses_that_move_twice_as_far_as_stated_are_seen(monkeypatch):
+@pytest.mark.parametrize(("budget", "effort"), [("pure", EFFORT), ("rho", Effort())])
+def test_losses_that_move_twice_as_far_as_stated_are_seen(monkeypatch, budget, effort):
+    assert not selection_alone(planned(budget), effort).violated
     honest = looking.loss
     monkeypatch.setattr(looking, "loss", lambda *given: 2 * honest(*given))
-    assert selection_alone(planned(), EFFORT).violated
+    assert selection_alone(planned(budget), effort).violated
 
 
 def test_tables_whose_weight_is_forgotten_in_the_rate_are_seen():

@@ -25,6 +25,9 @@ def reproduce(
         int | None, typer.Option(help="Repetitions; of yang2012 50 by default.", show_default=False)
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.", show_default=False)] = None,
+    again: Annotated[
+        str | None, typer.Option(help="Of yang2012: run one algorithm anew, such as adaptive.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a published study again on its own public tables. Writes figures and a page; a stopped run goes on."""
@@ -34,7 +37,7 @@ def reproduce(
     from margrave.study.yang2012.reproduce import reproduce as run
 
     if study in _SHORT:
-        if quick or fine or jobs is not None:
+        if quick or fine or jobs is not None or again is not None:
             raise UsageError(f"{study} takes --runs, and is done in a minute: leave the other options out")
         _SHORT[study](to or Path(study), runs, as_json)
         return
@@ -46,7 +49,7 @@ def reproduce(
     settings = Settings(FEW if quick else FINE if fine else GRID, (3 if quick else 50) if runs is None else runs)
     folder = to or Path(study)
     with progress("Running") as update:
-        summary = run(folder, settings, __version__, jobs=jobs, progress=update)
+        summary = run(folder, settings, __version__, jobs=jobs, again=again, progress=update)
     notice("NOT PRIVATE: the noise comes from seeds. The data is public.")
     if as_json:
         print_json(summary.as_dict())

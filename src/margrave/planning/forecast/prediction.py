@@ -22,7 +22,7 @@ from margrave.planning.limits import (
     record_simulations,
     sweeps,
 )
-from margrave.planning.publication.publishing import GRAPHICAL, grounds_for, record_reads
+from margrave.planning.publication.publishing import GRAPHICAL, RECORDS, grounds_for, record_reads
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
@@ -104,14 +104,15 @@ def writing(plan: Plan, records: int) -> tuple[int, float]:
 
 
 def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float:
-    """Processor time of fitting so many records, and of simulating their error bars unless those are left out."""
-    reads = records * record_reads(plan)
+    """Processor time of fitting so many records and, unless that is left out, of simulating error bars, if they are."""
+    reads = records * record_reads(plan.spec)
     stay = sweeps(RECORD_SETTLES, SETTLE_READS, reads) + sweeps(RECORD_STATES, STATE_READS, reads)
     # The last sweeps end early more often than not.
     freeze = sweeps(RECORD_FREEZES, FREEZE_READS, reads) // 2
     again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
     # The temperature is looked for with two sets of records side by side.
-    made = 2 * _TEMPERATURES * stay + freeze + (record_simulations(reads) * again if simulated else 0)
+    times = record_simulations(reads) if simulated and plan.publishing.method == RECORDS else 0
+    made = 2 * _TEMPERATURES * stay + freeze + times * again
     sizes = [plan.spec.domain[name].size for name in {name for margin in plan.spec.margins for name in margin}]
     return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * RECORD_KINDS * len(sizes)))
 

@@ -27,12 +27,13 @@ class Selectable:
 
 
 def candidates_of(domain: Domain, wanted: Mapping[Margin, float]) -> Selectable:
-    """Every table of at least two attributes below a wanted one that a model can hold.
+    """Every pair of attributes of a wanted table that a model can hold.
 
-    A table counts for as many wanted tables as it shares attributes with, each with its weight and for each attribute.
+    Larger tables have so many cells that their noise drowns the model (docs/adaptive.md). A pair counts for as many
+    wanted tables as it shares attributes with, each with its weight and for each attribute.
     """
     room = MODEL_CELLS - sum(domain[name].size for name in {name for table in wanted for name in table})
-    found = [one for one in downward_closure(wanted) if len(one) > 1 and domain.cells(one) <= room]
+    found = [one for one in downward_closure(wanted) if len(one) == 2 and domain.cells(one) <= room]
     shared = [sum(weight * len({*one} & {*table}) for table, weight in wanted.items()) for one in found]
     most = max(shared, default=1.0)
     if min(shared, default=most) > most * (1 - 1e-9):

@@ -23,7 +23,7 @@ def no_looking(spec: Spec, candidates: int) -> str | None:
     if spec.structural_zeros:
         return "the model that it fits knows no impossible combinations"
     if not candidates:
-        return "no wanted table of two or more attributes is small enough to be chosen"
+        return "no pair of attributes of a wanted table is small enough to be chosen"
     if candidates > CANDIDATES:
-        return f"it chooses between up to {CANDIDATES} tables, and there are {candidates} below the wanted ones"
+        return f"it chooses between up to {CANDIDATES} pairs of attributes, and the wanted tables have {candidates}"
     return None

@@ -15,8 +15,6 @@ from margrave.budget.events import Protection, Round, Selection, moved_cells
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.noise.selection import checked_rate
 
-FIXED = Fraction(3, 10)
-"""The part of the budget that is spent on fixed measurements, of all wanted tables, before the rounds."""
 SELECTING = Fraction(1, 10)
 """The part of a round that pays for its selection."""
 STAGES = (1, 2, 4)

@@ -24,10 +24,11 @@ from margrave.planning.publication.raises import RAISED, TABLE, Raises, no_raise
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
+    from margrave.spec.spec import Spec
 
 UNBIASED, RECORDS, GRAPHICAL = "none", "records", "graphical"
 """What is published where it is not a full table made non-negative: tables as they are measured, fitted records, or
-records of a graphical model.
+records that lean on a graphical model of what was selected.
 """
 
 
@@ -57,8 +58,8 @@ class Publishing:
 
     @property
     def records(self) -> bool:
-        """Whether records are fitted."""
-        return self.method == RECORDS
+        """Whether records are fitted, with kinds or with a model behind them."""
+        return self.method in (RECORDS, GRAPHICAL)
 
     @property
     def microdata(self) -> bool:
@@ -77,13 +78,13 @@ class Publishing:
                 "Tables will be published unbiased, with fractions and negative counts: %(reason)s.",
                 reason=self.why_not,
             )
-        if self.records:
+        if self.method == RECORDS:
             return say("Tables will be published as those of fitted records: whole numbers, none of them negative.")
         if self.method == GRAPHICAL:
             return say(
-                "Tables will be published as those of records of a graphical model of what was selected: whole "
-                "numbers, none of them negative. Their intervals are those of the unbiased tables, made wider by how "
-                "far the two are apart: so they hold whether or not the model does."
+                "Tables will be published as those of fitted records that lean on a graphical model of what was "
+                "selected: whole numbers, none of them negative. Their intervals are those of the unbiased tables, "
+                "made wider by how far the two are apart: so they hold whether or not the model does."
             )
         if self.raises is not None:
             found = say("Tables will be published non-negative by %(method)s, with fractions.", method=self.method)
@@ -115,7 +116,7 @@ def decide(plan: Plan) -> Publishing:
     asked, domain = plan.spec.nonnegative, used_domain(plan)
     if asked == "none":
         return _unbiased(asked, "the spec asks for the unbiased tables")
-    if asked == "auto" and (plan.rounds or plan.selected):
+    if asked == "auto" and plan.looks:
         return _graphical(plan, asked)
     large = domain.cells() > FULL_CELLS
     if asked == RECORDS or (asked == "auto" and large):
@@ -138,7 +139,7 @@ def decide(plan: Plan) -> Publishing:
 
 
 def _graphical(plan: Plan, asked: str) -> Publishing:
-    """Records of a model of the selected tables. A step of its fit goes through all its cells, at most so many."""
+    """Records that lean on a model of the selected tables, a step of whose fit goes through all its cells."""
     if plan.spec.rounding == "none":
         return _unbiased(asked, "records are whole numbers: leave out rounding")
     cells = min(MODEL_CELLS, sum(map(plan.domain.cells, plan.selected or plan.candidates.margins)))
@@ -177,9 +178,9 @@ def is_wide_plan(plan: Plan) -> bool:
     return any(is_wide(plan.domain.shape(margin)) for margin in margins)
 
 
-def record_reads(plan: Plan) -> int:
+def record_reads(spec: Spec) -> int:
     """How many numbers are read to choose every value of one record once."""
-    return sum(sum(plan.spec.domain.shape(margin)) for margin in plan.spec.margins)
+    return sum(sum(spec.domain.shape(margin)) for margin in spec.margins)
 
 
 def covered_margins(plan: Plan) -> list[Margin]:
@@ -212,7 +213,7 @@ def _no_records(plan: Plan) -> str | None:
         return "fitted records keep no exact counts but the total"
     if plan.spec.rounding == "none":
         return "records are whole numbers: leave out rounding"
-    if plan.spec.nonnegative == "auto" and record_reads(plan) > RECORD_READS:
+    if plan.spec.nonnegative == "auto" and record_reads(plan.spec) > RECORD_READS:
         return "fitting records to so many tables would take long: it is done only if nonnegative = 'records'"
     if not any(plan.spec.margins):
         return "there is no table of any attribute to fit records to"

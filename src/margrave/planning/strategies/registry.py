@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from margrave.errors import UsageError, suggest
 from margrave.planning.strategies.demand import Demand, Shares
@@ -18,7 +17,7 @@ class NamedStrategy:
     """A strategy under the ``name`` that a spec gives it.
 
     ``wide``: the same without listing margins, for tables that have too many; None where it cannot. ``binary``: it asks
-    about binary attributes only, so that others are encoded. ``fixed``: the part of the budget for these queries; the
+    about binary attributes only, so that others are encoded. ``looks``: these queries get a part of the budget, and the
     rest goes to rounds that choose further ones by looking at the data.
     """
 
@@ -26,7 +25,7 @@ class NamedStrategy:
     share: Sharing
     wide: Sharing | None = None
     binary: bool = False
-    fixed: Fraction = Fraction(1)
+    looks: bool = False
 
 
 _REGISTERED: dict[str, NamedStrategy] = {}

@@ -12,6 +12,7 @@ from margrave.planning.forecast.prediction import record_seconds, writing
 from margrave.planning.plan import Plan
 from margrave.planning.planner import make_plan, without_facts
 from margrave.planning.promise.exposure import exposure
+from margrave.planning.publication.publishing import RECORDS
 from margrave.planning.target import plan_for, sweep
 from margrave.planning.ways.registry import Remarks, SpecWay
 from margrave.planning.written import notion_of
@@ -44,7 +45,8 @@ def remarks(plan: Plan) -> Remarks:
     words.append(plan.publishing.words())
     if plan.publishing.records:
         times = [f"{_seconds(record_seconds(plan, count))} for {count:,}" for count in (1_000, 10_000, 100_000)]
-        words.append(f"Fitting records, and their error bars: about {', '.join(times)} of them.")
+        bars = ", and their error bars" if plan.publishing.method == RECORDS else ""
+        words.append(f"Fitting records{bars}: about {', '.join(times)} of them.")
     return Remarks(tuple(words), {**found, "counting": work.as_dict(), "publishing": plan.publishing.as_dict()})
 
 

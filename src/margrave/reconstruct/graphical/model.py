@@ -6,7 +6,7 @@ To fit one to noisy tables of known variance, and to ask it for tables:
     model = fit(domain, noisy, total=48_842)
     model.margin(("age", "income"))                               # any margin, inside a clique or not
     better = fit(domain, [*noisy, another], total=48_842, start=model)      # warm: from the potentials found before
-    rows = records_of(model, 48_842, wanted)                      # reconstruct/graphical/rows.py: a row of codes each
+    rows = records_of(model, 48_842)                              # reconstruct/graphical/rows.py: a row of codes each
 
 `tree_cells` (reconstruct/graphical/trees.py) tells beforehand, from the margins alone, how large a model will be.
 """

@@ -53,10 +53,10 @@ def divided(shares: Floats, sizes: Integers) -> Integers:
 
 
 @compiled
-def mixed(given: Integers, sizes: Integers) -> Integers:
-    """The values of all records, group after group, in a random order within each."""
+def mixed(given: Integers, sizes: Integers, seed: int) -> Integers:
+    """The values of all records, group after group, in a random order within each: another for another seed."""
     labels = np.empty(sizes.sum(), dtype=np.int64)
-    state, drawn, low = 88172645463325252, 0, 0
+    state, drawn, low = 88172645463325252 ^ (seed << 24), 0, 0
     for group in range(len(sizes)):
         end = low
         for value in range(given.shape[1]):
@@ -69,39 +69,3 @@ def mixed(given: Integers, sizes: Integers) -> Integers:
             labels[place], labels[other] = labels[other], labels[place]
         low = end
     return labels
-
-
-@compiled
-def exchanged(
-    labels: Integers, order: Integers, lows: Integers, sizes: Integers, bases: Integers, missed: Floats, tries: int
-) -> None:
-    """Exchange the values of two records of one group whenever the squared misses become less.
-
-    ``order``: the records, group after group; at each place of it, ``lows`` has the first place of its group and
-    ``sizes`` the number of places. ``bases``: for each record and table the first of its cells, to which its value is
-    added. ``missed``: how much each cell has too many.
-    """
-    state, drawn = 88172645463325252, 0
-    tables = bases.shape[1]
-    for _ in range(tries):
-        for place in range(len(order)):
-            state, drawn = _next(state)
-            one = order[place]
-            other = order[lows[place] + (drawn * sizes[place] >> 32)]
-            first, second = labels[one], labels[other]
-            if first == second:
-                continue
-            change = 0.0
-            for table in range(tables):
-                here, there = bases[one, table], bases[other, table]
-                if here != there:
-                    change += missed[here + second] - missed[here + first] + 2.0
-                    change += missed[there + first] - missed[there + second]
-            if change < 0.0:
-                labels[one], labels[other] = second, first
-                for table in range(tables):
-                    here, there = bases[one, table], bases[other, table]
-                    missed[here + first] -= 1.0
-                    missed[here + second] += 1.0
-                    missed[there + second] -= 1.0
-                    missed[there + first] += 1.0

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.graphical.fit import TOLERANCE, NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.unbiased import Fit
@@ -19,7 +20,7 @@ LEAST_VARIANCE = 1e-6
 
 
 def model_of(
-    answers: Fit,
+    answers: Estimates,
     domain: Domain,
     selected: Iterable[Margin],
     *,
@@ -27,18 +28,22 @@ def model_of(
     tolerance: float = TOLERANCE,
 ) -> GraphicalModel:
     """The model of the given attributes in which only the selected tables say how they depend on each other."""
-    measured = answers.accuracy.domain
+    below = _below(answers.domain, domain, selected)
+    noisy = [
+        NoisyTable(one, answers.values[one], max(answers.variances[one], LEAST_VARIANCE), centred=True) for one in below
+    ]
+    return fit(domain, noisy, total=max(1.0, answers.total), start=start, tolerance=tolerance)
+
+
+def answers_of(fitted: Fit, domain: Domain, selected: Iterable[Margin]) -> Estimates:
+    """The estimates that a model is fitted to, out of all answers."""
+    measured = fitted.accuracy.domain
+    below = [(), *_below(measured, domain, selected)]
+    fitted.prepare(below)
+    variances = {one: fitted.accuracy.variance(one) for one in below}
+    return Estimates(measured, {one: fitted.residual(one) for one in below}, variances)
+
+
+def _below(measured: Domain, domain: Domain, selected: Iterable[Margin]) -> list[Margin]:
     single = ((name,) for name in domain.names if name in measured.names)
-    below = [one for one in downward_closure([*single, *selected]) if one]
-    answers.prepare([(), *below])
-    noisy = [NoisyTable(one, answers.residual(one), _variance(answers, one), centred=True) for one in below]
-    return fit(domain, noisy, total=total_of(answers), start=start, tolerance=tolerance)
-
-
-def total_of(answers: Fit) -> float:
-    """The estimated number of records, at least one."""
-    return max(1.0, float(answers.residual(())))
-
-
-def _variance(answers: Fit, margin: Margin) -> float:
-    return max(answers.accuracy.variance(margin), LEAST_VARIANCE)
+    return [one for one in downward_closure([*single, *selected]) if one]

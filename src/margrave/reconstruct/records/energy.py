@@ -46,6 +46,10 @@ class Energy:
         """The derivative of the misfit, or of that with other pulls, by each cell."""
         return np.repeat(self.curves, self.tables.cells) * counts - (self.pulls if pulls is None else pulls)
 
+    def pulled(self, step: Floats) -> Floats:
+        """The pulls if the targets were moved by so much."""
+        return self.pulls + step / np.repeat(self.variances, self.tables.cells)
+
     def misfits(self, counts: Floats) -> Floats:
         """‖R_S − R̂_S‖² for each table."""
         return self.tables.squares(counts - self.targets)

@@ -1,15 +1,16 @@
 """Records fitted to noisy margins: non-negative, whole and consistent tables of any number of attributes.
 
 The records fluctuate at a temperature that falls. Each value of each record is drawn anew, again and again, with
-probability ∝ p exp(−misfit/τ), where p is how probable it is in a record of its kind; then its kind, given its values
-(:mod:`margrave.reconstruct.records.kinds`). At temperature τ = 1 this leads to draws from a posterior; at a low one the
+probability ∝ p exp(−misfit/τ), where p is how probable it is before the tables are looked at
+(:mod:`margrave.reconstruct.records.prior`): in a record of its kind, which is drawn then, given its values, or by a
+model. At temperature τ = 1 this leads to draws from a posterior; at a low one the
 records follow the noise. The temperature of the least estimated error is taken
 (:mod:`margrave.reconstruct.records.risk`). The records that are published are those nearest to the mean of its states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,10 +30,10 @@ from margrave.planning.limits import (
 from margrave.progress import Progress
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.energy import Energy, energy
-from margrave.reconstruct.records.kinds import Kinds, copied, first_kinds
+from margrave.reconstruct.records.kinds import Kinds, copied
 from margrave.reconstruct.records.layout import tables
-from margrave.reconstruct.records.risk import Judge, judge, known_noise
-from margrave.reconstruct.records.start import first_records, shares
+from margrave.reconstruct.records.prior import Mixture, RecordPrior
+from margrave.reconstruct.records.risk import Judge, judge, known_noise, moved
 from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
 
@@ -166,24 +167,28 @@ def fit_records(
     temperature: float | None = None,
     keep: bool = False,
     progress: Progress | None = None,
+    prior: RecordPrior | None = None,
 ) -> Fitted:
     """As many records as the estimated total says, fitted to all residuals at the temperature best for wanted tables.
 
-    ``temperature``: fit at this one instead of looking for the best. ``keep``: an interruption from the keyboard ends
-    the fit with what it has reached, instead of being raised. ``progress`` is told the misfit for each degree of
-    freedom.
+    ``prior``: what is known of them before; by default kinds. ``temperature``: fit at this one instead of looking for
+    the best. ``keep``: an interruption from the keyboard ends the fit with what it has reached, instead of being
+    raised. ``progress`` is told the misfit for each degree of freedom.
     """
     margins = [margin for margin in estimates.values if margin]
     misfit = energy(estimates, tables(found, margins))
     count, generator = round(estimates.total), Generator.seeded(f"records {seed}")
-    base = shares(estimates, found, count)
-    codes = first_records(base, count, zeros, generator)
-    sampler = Sampler(codes, first_kinds(codes, base, generator), misfit, zeros, generator.words(1)[0])
-    search = Search(sampler, misfit, judge(misfit, estimates.domain, wanted), progress)
+    prior = prior or Mixture(estimates, found, zeros)
+    sampler = Sampler(*prior.begin(count, generator), misfit, zeros, generator.words(1)[0])
+    search = Search(sampler, misfit, judge(misfit, found.domain, wanted), progress)
+
+    def drawn(step: Floats) -> Pull:
+        return Pull(misfit.pulled(step), prior.leaning(misfit.tables, moved(estimates, misfit.tables, step)))
+
     finished = True
     try:
         if margins and count:
-            search.cool(known_noise(misfit, seed)) if temperature is None else search.hold(temperature)
+            _find(search, drawn, known_noise(misfit, seed), temperature)
             sampler.codes = search.best.codes
             sampler.freeze(search.best.mean)
     except KeyboardInterrupt:
@@ -200,6 +205,26 @@ def fit_records(
     )
 
 
+def _find(search: Search, drawn: Callable[[Floats], Pull], noise: Floats, temperature: float | None) -> None:
+    """Look for the best temperature with known noise, or go to the one that is given."""
+    if temperature is None:
+        search.cool(noise, (drawn(noise / 2), drawn(-noise / 2)))
+    else:
+        search.hold(temperature, drawn(np.zeros_like(noise)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """What draws records, for each cell of all tables: ``pulls`` to noisy ones, ``leaning`` to what is known before."""
+
+    pulls: Floats
+    leaning: Floats
+
+    def at(self, temperature: float) -> Floats:
+        """Both together, in units of the misfit."""
+        return self.pulls + temperature * self.leaning
+
+
 class Search:
     """Looks for the temperature of the least estimated error. ``best``: where that is so far."""
 
@@ -211,27 +236,29 @@ class Search:
         self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
         self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
 
-    def cool(self, noise: Floats) -> None:
+    def cool(self, noise: Floats, drawn: tuple[Pull, Pull]) -> None:
         """From the hottest temperature downwards, until it is clearly worse or no better for long; then between.
 
-        ``noise``: moves the estimates up for one set of records and down for another.
+        ``noise``: what the estimates were moved by, up for one set of records and down for another; ``drawn``: what
+        draws the two.
         """
         twins = (self.sampler, self.sampler.copy())
         temperature, in_vain, kept = HOTTEST, 0, twins
         while temperature >= COLDEST and in_vain < _PATIENCE:
-            error, better = self._try(twins, temperature, noise)
+            error, better = self._try(twins, drawn, temperature, noise)
             in_vain = 0 if better else in_vain + 1
             if better:
                 kept = (twins[0].copy(), twins[1].copy())
             elif error > _WORSE * self.best.error:
                 break
             temperature /= _STEP
-        self._try(kept, self.best.temperature / _STEP**0.5, noise)
+        self._try(kept, drawn, self.best.temperature / _STEP**0.5, noise)
 
-    def _try(self, twins: tuple[Sampler, Sampler], temperature: float, noise: Floats) -> tuple[float, bool]:
+    def _try(
+        self, twins: tuple[Sampler, Sampler], drawn: tuple[Pull, Pull], temperature: float, noise: Floats
+    ) -> tuple[float, bool]:
         """Stay at a temperature with two sets of records; the estimated error there, and whether it is the best."""
-        shift = 0.5 * noise / np.repeat(self.misfit.variances, self.misfit.tables.cells)
-        one, other = self._stay(twins[0], temperature, shift), self._stay(twins[1], temperature, -shift)
+        one, other = (self._stay(twin, temperature, pull) for twin, pull in zip(twins, drawn, strict=True))
         mean = (one + other) / 2
         error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
         self._report(mean)
@@ -240,11 +267,11 @@ class Search:
             self.best = _State(twins[0].codes.copy(), mean, temperature, error)
         return error, better
 
-    def hold(self, temperature: float) -> None:
+    def hold(self, temperature: float, drawn: Pull) -> None:
         """Straight to a temperature that is known to be good."""
         for hotter in (8, 4, 2):
-            self._sweeps(self.sampler, hotter * temperature, self._settle)
-        mean = self._stay(self.sampler, temperature)
+            self._sweeps(self.sampler, hotter * temperature, self._settle, drawn)
+        mean = self._stay(self.sampler, temperature, drawn)
         self._report(mean)
         self.best = _State(self.sampler.codes, mean, temperature, np.inf)
 
@@ -254,15 +281,16 @@ class Search:
             self._told += 1
             self._progress(self._told, None, float(misfits.sum() / self.misfit.freedoms.sum()))
 
-    def _sweeps(self, sampler: Sampler, temperature: float, count: int, shift: Floats | float = 0.0) -> None:
+    def _sweeps(self, sampler: Sampler, temperature: float, count: int, drawn: Pull) -> None:
+        pulls = drawn.at(temperature)
         for _ in range(count):
-            sampler.sweep(self.misfit.pulls + shift, temperature)
+            sampler.sweep(pulls, temperature)
 
-    def _stay(self, sampler: Sampler, temperature: float, shift: Floats | float = 0.0) -> Floats:
+    def _stay(self, sampler: Sampler, temperature: float, drawn: Pull) -> Floats:
         """The mean of the states at a temperature."""
-        self._sweeps(sampler, temperature, self._settle, shift)
+        self._sweeps(sampler, temperature, self._settle, drawn)
         total = np.zeros(self.misfit.tables.size)
         for _ in range(self._states):
-            self._sweeps(sampler, temperature, 1, shift)
+            self._sweeps(sampler, temperature, 1, drawn)
             total += sampler.counts()
         return total / self._states

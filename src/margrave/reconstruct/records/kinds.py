@@ -29,6 +29,8 @@ _WEIGHT, _LEAST = 0.01, 10.0
 _SPREAD = 1.0
 """How much all kinds together weigh beside the records that are of them: little, so that few kinds are needed."""
 
+_FAR_MORE = 1e13
+"""So many that records do not count beside it."""
 _WHOLE = 1 << 24
 """Up to so many records single precision counts them exactly."""
 
@@ -68,6 +70,23 @@ def first_kinds(codes: Codes, shares: Sequence[Floats], generator: Generator) ->
         shares=weight * np.concatenate([*shares, np.zeros(0)]),
         weight=weight,
         fresh=_SPREAD / RECORD_KINDS,
+    )
+
+
+def no_kinds(codes: Codes, sizes: Sequence[int]) -> Kinds:
+    """All records of one kind, in which every value is as probable as any other, whatever the records are: all that is
+    known of them is known otherwise.
+    """
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Kinds(
+        of=np.zeros(len(codes), dtype=np.int64),
+        first=first,
+        having=np.zeros((first[-1], 1)),
+        habits=np.zeros((1, first[-1]), dtype=np.float32 if len(codes) <= _WHOLE else np.float64),
+        members=np.zeros(1),
+        shares=np.full(first[-1], _FAR_MORE),
+        weight=_FAR_MORE,
+        fresh=_FAR_MORE,
     )
 
 

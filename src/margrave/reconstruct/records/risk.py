@@ -3,8 +3,8 @@
 Two sets of records are fitted side by side, one to the estimates R̂_T + z_T/2, the other to R̂_T − z_T/2, where z_T is a
 random direction of the length that noise has, ‖z_T‖² = σ²_T d_T. Let R̄_T be the mean of both, and D_T the difference of
 the first from the second: ⟨D_T, z_T⟩ is how far the records follow a noise that we know. Both sets have the same first
-records and the same random numbers, so that they part because of z alone. Stein's estimate of the squared error of
-R̄_T is
+records and the same random numbers, so that they part because of z alone; a model that they lean on is fitted to the
+moved estimates as well. Stein's estimate of the squared error of R̄_T is
 
     ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 ⟨D_T, z_T⟩.
 
@@ -23,8 +23,10 @@ from scipy import sparse
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import subsets
+from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.normals import Normals
 from margrave.reconstruct.records.energy import Energy
+from margrave.reconstruct.records.layout import TableCells
 
 
 def known_noise(energy: Energy, seed: str) -> Floats:
@@ -33,6 +35,14 @@ def known_noise(energy: Energy, seed: str) -> Floats:
     noise = tables.centred(Normals(f"known noise {seed}")(tables.size))
     lengths = np.sqrt(energy.variances * energy.freedoms / np.maximum(tables.squares(noise), 1e-300))
     return np.asarray(noise * np.repeat(lengths, tables.cells))
+
+
+def moved(estimates: Estimates, tables: TableCells, by: Floats) -> Estimates:
+    """The estimates with so much added to each cell of the residuals of the tables."""
+    values = dict(estimates.values)
+    for index, margin in enumerate(tables.margins):
+        values[margin] = values[margin] + tables.part(by, index).reshape(values[margin].shape)
+    return Estimates(estimates.domain, values, estimates.variances)
 
 
 @dataclass(frozen=True, eq=False)

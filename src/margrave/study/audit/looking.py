@@ -27,7 +27,7 @@ from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.limits import MODEL_CELLS
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
-from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.selected import answers_of, model_of
 from margrave.reconstruct.graphical.trees import tree_cells
 from margrave.reconstruct.unbiased import Fit
 from margrave.study.audit.bounds import loss_at_least
@@ -36,7 +36,7 @@ from margrave.study.audit.mechanism import audit_mechanism, log_ratio, together
 from margrave.study.audit.neighbours import Codes, Exchange, answers, table, worst
 from margrave.study.audit.releases import DataPair, fast, made_up, neighbours_of, plain_plan
 
-_STATED = Fraction(3)
+_STATED = Fraction(2)
 """The ε of the selection that is audited alone: what many samples show best."""
 _OTHERS, _TRIES = 12, 300
 """So many records that both data sets have, drawn at random so many times: the most telling ones are taken."""
@@ -99,7 +99,7 @@ def likelihoods(plan: Plan, one: Round, before: Measured, counts: Counts) -> dic
     measured = tuple(answer.measurement for answer in before.answers)
     selected = [answer.query.margin for answer in measured if answer.selection is not None]
     accuracy, domain = Accuracy(plan.domain, measured, plan.exact, ()), used_domain(plan)
-    model = model_of(Fit(accuracy, before), domain, selected)
+    model = model_of(answers_of(Fit(accuracy, before), domain, selected), domain, selected)
     scores = {}
     for margin, weight in zip(plan.candidates.margins, plan.candidates.weights, strict=True):
         if model.tree.home(margin) is None and tree_cells(domain, [*selected, margin]) > MODEL_CELLS:
@@ -136,7 +136,7 @@ def selection_alone(plan: Plan, effort: Effort) -> Finding:
     telling = max(tried, key=lambda found: found.shown)
     drawn: list[Floats] = []
     for name, counts in (("near", telling.near), ("far", telling.far)):
-        chosen = select_again(alone, counts, telling.before, effort.samples // 20, f"{effort.seed} {name}")
+        chosen = select_again(alone, counts, telling.before, effort.samples // 8, f"{effort.seed} {name}")
         drawn.append(np.array([telling.speaks.get(margin, 0.0) for margin in chosen]))
     stated = _priced(one.selection.pure, _STATED)
     shown = loss_at_least(stated, drawn[0], drawn[1], effort.confidence)

@@ -61,7 +61,7 @@ def audit_spec(spec: Spec, effort: Effort) -> Audit:
 
 def audit_plan(plan: Plan, effort: Effort) -> Audit:
     """The same of a plan."""
-    if plan.rounds or plan.selected:
+    if plan.looks:
         raise RefusedError(
             "this audit is for fixed measurements: plans that look at the data have one of their own (audit_looking)"
         )

@@ -3,8 +3,9 @@
 X. Yang, S. E. Fienberg, A. Rinaldo: Differential Privacy for Protecting Multi-dimensional Contingency Table Data:
 Extensions and Applications. Journal of Privacy and Confidentiality 4 (1), 2012. "The paper" here means this one.
 
-    grid         tables, the four algorithms, and blocks of runs
+    grid         tables, the six algorithms, and blocks of runs
     subjects     the four tables with their models, and what is measured of them
+    mwem         multiplicative weights with the exponential mechanism
     runs         one release, measured against the truth
     journal      results on disk, so that a killed study goes on
     reproduce    all runs, on all cores; then figures and page

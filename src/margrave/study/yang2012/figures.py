@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from PIL import Image
 
-from margrave.study.yang2012.grid import CONTENDERS, RIVALS, TABLES, TITLES
+from margrave.study.yang2012.grid import CONTENDERS, PROGRAMS, RIVALS, TABLES, TITLES
 from margrave.study.yang2012.subjects import private_as_printed, real_factor, subject
 
 if TYPE_CHECKING:
@@ -31,10 +31,12 @@ STYLES: dict[str, dict[str, Any]] = {
     "printed": {"color": "#D55E00", "marker": "o", "linestyle": "-"},
     "corrected": {"color": "#CC79A7", "marker": "s", "linestyle": "--"},
     "barak": {"color": "#0072B2", "marker": "^", "linestyle": "-."},
+    "mwem": {"color": "#E69F00", "marker": "v", "linestyle": ":"},
     "margrave": {"color": "#009E73", "marker": "D", "linestyle": "-"},
+    "adaptive": {"color": "#56B4E9", "marker": "P", "linestyle": "--"},
 }
 _DPI = 96
-_COLOURS = 128
+_COLOURS = 64
 _TEXT: Any = {"font.size": 9, "axes.titlesize": 9.5, "axes.spines.top": False, "axes.spines.right": False}
 
 
@@ -56,8 +58,8 @@ PLOTS = {
     "figure-2": Plot("largest", "maximal L1 of a table", reference="total"),
     "figure-3": Plot("g2_difference", "|difference of G²|"),
     "figure-4": Plot("l1", "L1 between fits", logarithmic=False, reference="from_uniform", top=2.0),
-    "figure-5": Plot("infeasible", "part of runs with b > 0", ("fungus",), RIVALS, logarithmic=False, top=1.0),
-    "figure-6": Plot("bound", "optimum b", ("fungus",), RIVALS),
+    "figure-5": Plot("infeasible", "part of runs with b > 0", ("fungus",), PROGRAMS, logarithmic=False, top=1.0),
+    "figure-6": Plot("bound", "optimum b", ("fungus",), PROGRAMS),
 }
 """The paper's six figures."""
 
@@ -71,7 +73,7 @@ def draw(summary: Summary) -> dict[str, bytes]:
 
 def _means(summary: Summary, plot: Plot) -> Figure:
     rows = len(plot.tables)
-    figure = Figure(figsize=(8.2, 2.15 * rows + 0.7), layout="constrained")
+    figure = Figure(figsize=(8.2, 2.15 * rows + 0.8), layout="constrained")
     panels = figure.subplots(rows, 2, squeeze=False)
     halves = [_half(summary, below=True), _half(summary, below=False)]
     for row, table in zip(panels, plot.tables, strict=True):
@@ -84,7 +86,7 @@ def _means(summary: Summary, plot: Plot) -> Figure:
         row[1].set_title(_warning(table, plot), loc="right", color="#555555")
     for axes, text in zip(panels[-1], ("ε up to 1", "ε from 1"), strict=True):
         axes.set_xlabel(text)
-    _legend(figure, panels[0][0], len(plot.contenders) + bool(plot.reference))
+    _legend(figure, panels[0][0], 4)
     return figure
 
 
@@ -156,7 +158,7 @@ def _legend(figure: Figure, axes: Axes, columns: int) -> None:
 def _ratios(summary: Summary) -> Figure:
     """Margrave's mean maximal L1 error, divided by each other contender's."""
     epsilons = summary.settings.epsilons
-    figure = Figure(figsize=(8.2, 5.5), layout="constrained")
+    figure = Figure(figsize=(8.2, 5.7), layout="constrained")
     panels = figure.subplots(2, 2, sharey=True).ravel()
     for axes, table in zip(panels, TABLES, strict=True):
         for other in RIVALS:
@@ -171,13 +173,16 @@ def _ratios(summary: Summary) -> Figure:
         axes.set_xticks([0.005, 0.02, 0.1, 0.5, 2])
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(0, 1.04)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     for axes in panels[::2]:
         axes.set_ylabel("ratio of mean maximal L1")
     for axes in panels[-2:]:
         axes.set_xlabel("ε")
-    _legend(figure, panels[0], len(RIVALS))
+    _legend(figure, panels[0], 3)
     return figure
 
 

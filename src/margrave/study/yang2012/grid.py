@@ -1,11 +1,13 @@
 """What the study runs over: its tables, its contenders, and the blocks of runs that are handed out.
 
-The four algorithms that are compared. All neighbours are tables that differ by one record added or removed.
+The six algorithms that are compared. All neighbours are tables that differ by one record added or removed.
 
     printed     what the paper says it ran: its Table 1 on binary tables, its Table 2 on others, with its own scales
     corrected   the paper's Table 2 on every table, with the noise that it needs
     barak       Barak et al. (2007): Fourier coefficients, on other than binary tables of a binary encoding
+    mwem        Hardt, Ligett and McSherry (2010), which the paper calls promising; told the number of records
     margrave    what `margrave release` publishes with the same ε
+    adaptive    the same with ``strategy = "adaptive"``
 
 The first three solve the min–max linear program and round each cell to the nearest whole number. Their noise is
 discrete, on whole-number multiples of the coefficients; its scale there is 6 or more for ε up to 2, so that it can
@@ -31,11 +33,15 @@ TITLES = {
     "printed": "Yang et al., as printed",
     "corrected": "Yang et al., corrected",
     "barak": "Barak et al.",
+    "mwem": "MWEM",
     "margrave": "Margrave",
+    "adaptive": "Margrave, adaptive",
 }
 CONTENDERS = tuple(TITLES)
-RIVALS = ("printed", "corrected", "barak")
-"""The contenders that Margrave is compared with: those that solve a linear program."""
+PROGRAMS = ("printed", "corrected", "barak")
+"""The contenders that solve a linear program."""
+RIVALS = (*PROGRAMS, "mwem", "adaptive")
+"""The contenders that Margrave's default is compared with."""
 CRITERIA_TEXT = {
     "margins": "in the worst table, L1 is at most n/5: at most one record in ten is counted in a wrong cell",
     "verdict": "the release is not empty, and the model's test at 5 % comes out as on the true table",

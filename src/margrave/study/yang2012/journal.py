@@ -63,8 +63,7 @@ class Journal:
         self.path = folder / NAME
         self._head = {"study": "yang2012", "margrave": version, **settings.as_dict()}
         self.done: dict[Task, Rows] = dict(self._read())
-        lines = [self._head, *(_line(task, rows) for task, rows in self.done.items())]
-        replace_file(self.path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+        self._write()
 
     def append(self, task: Task, rows: Rows) -> None:
         """Keep a finished block, in one write."""
@@ -75,8 +74,17 @@ class Journal:
             raise MargraveError(f"{self.path} cannot be written: {error.strerror}") from None
         self.done[task] = rows
 
+    def forget(self, contender: str) -> None:
+        """Drop every block of one contender, so that it is run again."""
+        self.done = {task: rows for task, rows in self.done.items() if task.contender != contender}
+        self._write()
+
     def missing(self, wanted: Sequence[Task]) -> list[Task]:
         return [task for task in wanted if task not in self.done]
+
+    def _write(self) -> None:
+        lines = [self._head, *(_line(task, rows) for task, rows in self.done.items())]
+        replace_file(self.path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
 
     def _read(self) -> Iterator[tuple[Task, Rows]]:
         if not self.path.exists():

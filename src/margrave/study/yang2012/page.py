@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
 from margrave.publish.report.html import page, paragraph, section, table
-from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, OFTEN, RIVALS, TABLES, TITLES
+from margrave.study.yang2012.grid import CONTENDERS, CRITERIA_TEXT, OFTEN, PROGRAMS, RIVALS, TABLES, TITLES
 from margrave.study.yang2012.subjects import private_as_printed, real_factor, replaced_factor, subject
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ READINGS = {
         "No contender's statistic can be taken for that of the true table, and this is no fault of the noise: the "
         "wanted tables say nothing about the fit of a model that they generate. A vertex of the linear program has "
         "few non-empty cells, so the model is nearly always rejected; Margrave's table is close to the model, so it "
-        "is hardly ever. Only for Journey to work, where Margrave measures every cell, does the test mean something."
+        "is hardly ever. Only for Journey to work, where Margrave measures every cell, does the test mean something. "
+        "MWEM measures wanted tables alone, and accepts the wrong model there too."
     ),
     "figure-4": (
         "The model fitted to the released table against the model fitted to the true one, as probabilities: 0 is "
@@ -68,7 +70,13 @@ WHAT = {
         "centred before the linear program"
     ),
     "barak": "Barak et al. (2007): Fourier coefficients; Journey to work is written in eight bits",
+    "mwem": (
+        "Hardt, Ligett and McSherry (2010), which the paper calls promising: as many rounds as wanted tables, each "
+        "of which selects the table that a model gets most wrong and measures it. It is told the number of records, "
+        "which is not protected"
+    ),
     "margrave": "the whole numbers that “margrave release” publishes with the same ε",
+    "adaptive": "the same with strategy = “adaptive”: a plan that looks where to measure",
 }
 
 STYLE = """
@@ -90,12 +98,12 @@ def write_page(summary: Summary, figures: Mapping[str, bytes], printed: Iterable
     body = [
         f"<h1>{escape(TITLE)}</h1>",
         paragraph(
-            "Their study of differentially private contingency tables on their four tables, run again for four "
+            "Their study of differentially private contingency tables on their four tables, run again for six "
             f"algorithms with {summary.settings.runs} repetitions for each of {len(summary.settings.epsilons)} values "
             "of ε. Lines are means, bands one standard deviation of a run on either side; panels are split at ε = 1. "
             "The data is public and the noise is seeded, so nothing here is private or needs to be."
         ),
-        section("contenders", "The four contenders", _contenders(), _scales()),
+        section("contenders", "The six contenders", _contenders(), _scales()),
         *(section(name, HEADINGS[name], _figure(name, figures[name]), _below(summary, name)) for name in figures),
         section("usable", "From which ε on is a table usable?", *_usable(summary)),
         section("printed", "Printed and recomputed numbers", _printed(printed), _theorem_3(summary)),
@@ -140,7 +148,7 @@ def _below(summary: Summary, name: str) -> str:
 
 def _spread_table(summary: Summary, name: str) -> str:
     only_programs = name in ("figure-5", "figure-6")
-    contenders = RIVALS if only_programs else CONTENDERS
+    contenders = PROGRAMS if only_programs else CONTENDERS
     tables = ("fungus",) if only_programs else TABLES
     rows = []
     for one in tables:
@@ -177,11 +185,25 @@ def usable_rows(summary: Summary) -> tuple[tuple[str, ...], list[tuple[str, ...]
     for name in TABLES:
         for contender in CONTENDERS:
             found = [summary.usable_from(criterion, name, contender) for criterion in (*CRITERIA_TEXT, "all")]
-            texts = (
-                f"above {float(summary.settings.epsilons[-1]):g}" if one is None else f"{float(one):g}" for one in found
-            )
-            rows.append((subject(name).title, TITLES[contender], *texts))
-    return ("table", "contender", *CRITERIA_TEXT, "all three"), rows
+            texts = (_from(summary, one) for one in (*found, summary.below_sampling_from(name, contender)))
+            rows.append((subject(name).title, TITLES[contender], *texts, _around(summary, name, contender)))
+    return ("table", "contender", *CRITERIA_TEXT, "all three", "below sampling", "good runs"), rows
+
+
+def _from(summary: Summary, found: Fraction | None) -> str:
+    return f"above {float(summary.settings.epsilons[-1]):g}" if found is None else f"{float(found):g}"
+
+
+def _around(summary: Summary, name: str, contender: str) -> str:
+    """The part of good runs at the ε from which on a table is usable, and at the one before, with standard errors."""
+    epsilons, found = summary.settings.epsilons, summary.usable_from("all", name, contender)
+    last = len(epsilons) - 1 if found is None else epsilons.index(found)
+    shown = epsilons[max(last - 1, 0) : last + 1]
+    return ", ".join(
+        f"{100 * summary.holds('all', name, contender, one):.0f} "
+        f"± {100 * summary.holds_error('all', name, contender, one):.0f} % at {float(one):g}"
+        for one in shown
+    )
 
 
 def _usable(summary: Summary) -> tuple[str, ...]:
@@ -195,7 +217,12 @@ def _usable(summary: Summary) -> tuple[str, ...]:
         "always reject a model, the right ones too, and Margrave hardly ever does, except on Journey to work. Read the "
         "other two on their own as well."
     )
-    return paragraph(rule), table(*usable_rows(summary), texts=2), paragraph(warning, "note")
+    sampling = ", ".join(f"{subject(name).sampling:.0f} ({subject(name).title})" for name in TABLES)
+    yardstick = (
+        "Below sampling: from which ε on the mean maximal L1 is at most that of as many records drawn anew from the "
+        f"true table, which is {sampling}. From there on privacy adds less error than there is in a sample anyway."
+    )
+    return paragraph(rule), paragraph(yardstick), table(*usable_rows(summary), texts=2), paragraph(warning, "note")
 
 
 def _printed(printed: Iterable[Printed]) -> str:

@@ -12,9 +12,9 @@ from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
-from margrave.errors import MargraveError, UsageError
+from margrave.errors import MargraveError, UsageError, suggest
 from margrave.progress import Progress
-from margrave.study.yang2012.grid import Task
+from margrave.study.yang2012.grid import CONTENDERS, Task
 from margrave.study.yang2012.journal import Journal, Rows, Settings, replace_file
 from margrave.study.yang2012.page import write_page
 from margrave.study.yang2012.printed import comparison
@@ -30,14 +30,23 @@ def cores() -> int:
 
 
 def reproduce(
-    folder: Path, settings: Settings, version: str, *, jobs: int | None = None, progress: Progress | None = None
+    folder: Path,
+    settings: Settings,
+    version: str,
+    *,
+    jobs: int | None = None,
+    again: str | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
-    """Run the study, or what is left of it, and write ``index.html``, the figures and ``study.json`` into a folder."""
+    """Run the study, or what is left of it, and write ``index.html``, the figures and ``study.json`` into a folder.
+
+    ``again``: a contender whose runs in the folder are forgotten first.
+    """
     try:
         from margrave.study.yang2012.figures import draw
     except ImportError:
         raise UsageError("the figures need another package: pip install 'margrave[study]'") from None
-    summary = Summary(settings, run(folder, settings, version, jobs=jobs, progress=progress).done)
+    summary = Summary(settings, run(folder, settings, version, jobs=jobs, again=again, progress=progress).done)
     figures = draw(summary)
     for name, png in figures.items():
         replace_file(folder / f"{name}.png", png)
@@ -47,13 +56,23 @@ def reproduce(
 
 
 def run(
-    folder: Path, settings: Settings, version: str, *, jobs: int | None = None, progress: Progress | None = None
+    folder: Path,
+    settings: Settings,
+    version: str,
+    *,
+    jobs: int | None = None,
+    again: str | None = None,
+    progress: Progress | None = None,
 ) -> Journal:
     """Do what is not done yet, and keep each block as soon as it is finished."""
     count = cores() if jobs is None else jobs
     if not 1 <= count <= cores():
         raise UsageError(f"the number of jobs ({count}) must lie between 1 and the number of cores ({cores()})")
+    if again is not None and again not in CONTENDERS:
+        raise UsageError(f"unknown contender {again!r}{suggest(again, CONTENDERS)}; there are {', '.join(CONTENDERS)}")
     journal = Journal(folder, settings, version)
+    if again is not None:
+        journal.forget(again)
     total = sum(task.count for task in settings.tasks)
     done = sum(len(rows) for rows in journal.done.values())
     missing = journal.missing(settings.tasks)

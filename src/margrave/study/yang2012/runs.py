@@ -18,7 +18,8 @@ from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.nonnegative.linear_program import linear_program
 from margrave.reconstruct.whole import whole
 from margrave.score.measures import l1_distance, l2_distance, margin_errors
-from margrave.study.yang2012.grid import Task
+from margrave.study.yang2012.grid import PROGRAMS, Task
+from margrave.study.yang2012.mwem import Rounds, mwem_release
 from margrave.study.yang2012.subjects import Studied, planned, subject
 
 
@@ -35,9 +36,11 @@ class Outcome:
 
 def outcome(contender: str, table: str, epsilon: Fraction, seed: str) -> Outcome:
     """Release one table once."""
-    released = pipeline.release(planned(contender, table, epsilon), seed=seed)
     whose = subject(table)
-    if contender == "margrave":
+    if contender == "mwem":
+        return Outcome(mwem_release(whose.truth, whose.wanted, mwem_rounds(whose, epsilon), seed), None)
+    released = pipeline.release(planned(contender, table, epsilon), seed=seed)
+    if contender not in PROGRAMS:
         published = released.publication
         assert published is not None, "the bundled specs publish whole numbers"
         return Outcome(Table(whose.domain, whose.domain.names, published.table), None)
@@ -48,6 +51,11 @@ def outcome(contender: str, table: str, epsilon: Fraction, seed: str) -> Outcome
     found = plan.encoding.decode(whose.domain.names, solved.table)
     rounded = whole(found, whose.domain, whose.wanted, "nearest").table
     return Outcome(Table(whose.domain, whose.domain.names, rounded), solved.bound * sqrt(plan.domain.cells()))
+
+
+def mwem_rounds(whose: Studied, epsilon: Fraction) -> Rounds:
+    """As many rounds as wanted tables, a public number."""
+    return Rounds(epsilon, len(whose.wanted))
 
 
 def _measured(plan: Plan) -> list[Margin]:

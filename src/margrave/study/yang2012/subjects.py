@@ -29,10 +29,15 @@ from margrave.models.loglinear import ModelFit, fit
 from margrave.models.model import Model
 from margrave.planning.plan import Plan
 from margrave.planning.planner import Choice, best_plan, candidates
-from margrave.score.measures import l1_distance
+from margrave.score.measures import l1_distance, margin_errors
 from margrave.spec.choices import Strategy
 from margrave.spec.spec import Spec
-from margrave.study.yang2012.grid import SUBJECTS, TITLES
+from margrave.study.yang2012.grid import PROGRAMS, SUBJECTS
+
+OWN: dict[str, Strategy] = {"margrave": "auto", "adaptive": "adaptive"}
+"""Margrave's contenders, each with its strategy."""
+_DRAWS = 500
+"""Samples drawn anew, for a mean with an error below 2 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +104,15 @@ class Studied:
         """L1 between the fitted and the uniform probabilities: how much there is to be known."""
         return l1_distance(self.fit.fitted, self.uniform)
 
+    @cached_property
+    def sampling(self) -> float:
+        """What sampling alone does: the mean maximal L1 of a wanted table for n records drawn from the true one."""
+        random, shape = np.random.default_rng(0), self.domain.shape()  # a yardstick, no noise of a release
+        drawn = random.multinomial(self.total, self.truth.counts.ravel() / self.total, _DRAWS)
+        tables = (Table(self.domain, self.domain.names, counts.reshape(shape)) for counts in drawn)
+        true = self.margins(self.truth)
+        return float(np.mean([margin_errors(true, self.margins(table)).largest for table in tables]))
+
     def margins(self, table: Table) -> list[Table]:
         """The wanted tables of a full one."""
         return [table.project(margin) for margin in self.wanted]
@@ -122,10 +136,10 @@ def planned(contender: str, table: str, epsilon: Fraction) -> Plan:
 
 
 def _strategy(contender: str, whose: Studied) -> Strategy:
-    if contender not in TITLES:
-        raise UsageError(f"unknown contender {contender!r}: there are {', '.join(TITLES)}")
-    if contender == "margrave":
-        return "auto"
+    if contender not in (*PROGRAMS, *OWN):
+        raise UsageError(f"no plan for the contender {contender!r}: there are plans for {', '.join((*PROGRAMS, *OWN))}")
+    if contender in OWN:
+        return OWN[contender]
     return "fourier" if contender == "barak" or (contender == "printed" and whose.binary) else "efron-stein"
 
 
@@ -133,7 +147,7 @@ def _strategy(contender: str, whose: Studied) -> Strategy:
 def _choices(table: str, strategy: Strategy) -> tuple[Spec, list[Choice]]:
     """The spec of a table with a strategy, and that strategy's shares, which are the same for every ε."""
     spec = replace(subject(table).spec, strategy=strategy)
-    if strategy != "auto":
+    if strategy not in OWN.values():
         spec = replace(spec, nonnegative="linear-program", rounding="nearest")
     return spec, candidates(spec)
 

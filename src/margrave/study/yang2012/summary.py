@@ -114,11 +114,26 @@ class Summary:
         names = CRITERIA if criterion == "all" else (criterion,)
         return float(np.logical_and.reduce([CRITERIA[name](whose, runs) for name in names]).mean())
 
+    def holds_error(self, criterion: str, table: str, contender: str, epsilon: Fraction) -> float:
+        """The standard error of that part, as if one good and one bad run were added: few runs are never certain."""
+        runs = self.settings.runs
+        part = (self.holds(criterion, table, contender, epsilon) * runs + 1) / (runs + 2)
+        return sqrt(part * (1 - part) / (runs + 2))
+
     def usable_from(self, criterion: str, table: str, contender: str) -> Fraction | None:
         """The least ε of the grid from which on a criterion holds often enough; None if it does not at the largest."""
+        return self._from(lambda epsilon: self.holds(criterion, table, contender, epsilon) >= OFTEN)
+
+    def below_sampling_from(self, table: str, contender: str) -> Fraction | None:
+        """The least ε of the grid from which on the mean maximal L1 is at most that of a sample of as many records."""
+        most = subject(table).sampling
+        return self._from(lambda epsilon: self.spread("largest", table, contender, epsilon).mean <= most)
+
+    def _from(self, good: Callable[[Fraction], bool]) -> Fraction | None:
+        """The least ε of the grid that is good, as all larger ones are."""
         found = None
         for epsilon in reversed(self.settings.epsilons):
-            if self.holds(criterion, table, contender, epsilon) < OFTEN:
+            if not good(epsilon):
                 break
             found = epsilon
         return found
@@ -167,10 +182,13 @@ class Summary:
             },
             "contenders": {contender: self._series(table, contender) for contender in CONTENDERS},
             "usable_from": {
-                contender: {
-                    name: None if (found := self.usable_from(name, table, contender)) is None else float(found)
-                    for name in (*CRITERIA, "all")
-                }
+                contender: {name: _plain(self.usable_from(name, table, contender)) for name in (*CRITERIA, "all")}
+                for contender in CONTENDERS
+            },
+            "maximal_l1_of_sampling": whose.sampling,
+            "below_sampling_from": {one: _plain(self.below_sampling_from(table, one)) for one in CONTENDERS},
+            "part_of_good_runs": {
+                contender: [self.holds("all", table, contender, epsilon) for epsilon in self.settings.epsilons]
                 for contender in CONTENDERS
             },
             "ratio_of_mean_maximal_l1": {
@@ -188,3 +206,7 @@ class Summary:
                     "deviation": [one.deviation for one in spreads],
                 }
         return series
+
+
+def _plain(epsilon: Fraction | None) -> float | None:
+    return None if epsilon is None else float(epsilon)

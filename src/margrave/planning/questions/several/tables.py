@@ -21,7 +21,7 @@ from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.plan import Plan, protection_of
-from margrave.planning.planner import make_plan
+from margrave.planning.planner import fixed_plan
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import size_of
 from margrave.planning.questions.language.aggregates import Count, Tables
@@ -81,7 +81,7 @@ class TablesQuestion(NothingExact):
         cls, data: DataSpec, aggregate: Tables, budget: Price, purse: PartPurse | None = None
     ) -> TablesQuestion:
         """The tables with the best plan found."""
-        return cls(data, aggregate, budget, make_plan(tables_spec(data, aggregate, budget, purse)), purse)
+        return cls(data, aggregate, budget, fixed_plan(tables_spec(data, aggregate, budget, purse)), purse)
 
     @property
     def way(self) -> str:

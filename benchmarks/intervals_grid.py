@@ -1,7 +1,7 @@
 """How often 95 % intervals of published tables hold the true count, over data sets and budgets: one table.
 
-    python benchmarks/coverage.py --runs 20
-    python benchmarks/coverage.py --runs 20 --data vocab.csv vocab-domain.json --data chile.csv chile-domain.json
+    python benchmarks/intervals_grid.py --runs 20
+    python benchmarks/intervals_grid.py --runs 20 --data vocab.csv vocab-domain.json --data chile.csv chile-domain.json
 
 Bundled tables with their own wanted tables, and files of codes with all two-way tables wanted (the domain is a JSON
 object of each column's number of values). Budgets are pure ε and ρ. Cells are *away from zero* if their true count is
