@@ -176,8 +176,9 @@ def select_again(
     ``counts``: those of every table that can be selected.
     """
     from margrave.measure.looking import choose, seen
+    from margrave.reconstruct.graphical.looked import so_far
 
-    view, generator = seen(planned, before.answers, before.exact), Generator.seeded(seed)
+    view, generator = seen(planned, so_far(planned, before)), Generator.seeded(seed)
     return [choose(view, planned.rounds[0], counts.__getitem__, generator) for _ in range(times)]
 
 

@@ -47,12 +47,13 @@ def out():
 
 def test_it_finds_what_depends_on_what(out):
     assert {("a", "b"), ("b", "c")} <= set(out.plan.selected)
-    assert len(out.plan.selected) == len(mg.plan(spec_with()).rounds) == 6
+    assert len(out.plan.selected) == len(mg.plan(spec_with()).rounds) == 4
 
 
 def test_the_plan_of_a_release_costs_what_was_planned(out):
     assert out.plan.cost == mg.plan(spec_with()).cost
-    assert not out.plan.rounds
+    assert not out.plan.rounds and not out.plan.rest
+    assert sum(one.parts for one in out.plan.measurements) == mg.plan(spec_with()).rest.parts
 
 
 def test_tables_are_whole_agree_and_are_those_of_the_microdata(out):
@@ -81,7 +82,7 @@ def test_the_published_tables_are_nearer_to_the_truth_than_the_unbiased_ones():
         for margin in (margin for margin in out.plan.spec.margins if len(margin) == 2):
             published += np.abs(out.published(margin) - exact.counts[margin]).sum()
             unbiased += np.abs(out.unbiased(margin) - exact.counts[margin]).sum()
-    assert published < 0.8 * unbiased
+    assert published < 0.9 * unbiased
 
 
 @pytest.mark.slow
@@ -158,9 +159,20 @@ def test_a_table_that_is_not_offered_is_refused():
     plan, question = mg.plan(spec_with()), "1" * 64
     content = bytearray(pack(plan, question, pipeline.run.measure(plan, people(50), Generator.system(), None)))
     largest = max(map(plan.domain.cells, plan.candidates.margins))
-    at = len(content) - 8 * (1 + largest)
+    ended = sum(1 + query.outputs(plan.domain) for query in plan.dividing)
+    at = len(content) - 8 * (1 + largest + ended)
     content[at : at + 8] = (99).to_bytes(8, "little")
     with pytest.raises(VerificationError, match="does not offer"):
+        unpack(plan, question, bytes(content))
+
+
+@pytest.mark.parametrize("parts", [-1, 1 << 30])
+def test_more_parts_than_there_are_are_refused(parts):
+    plan, question = mg.plan(spec_with()), "1" * 64
+    content = bytearray(pack(plan, question, pipeline.run.measure(plan, people(50), Generator.system(), None)))
+    at = len(content) - 8 * sum(1 + query.outputs(plan.domain) for query in plan.dividing)
+    content[at : at + 8] = parts.to_bytes(8, "little", signed=True)
+    with pytest.raises(VerificationError, match="more of the budget"):
         unpack(plan, question, bytes(content))
 
 
@@ -205,5 +217,5 @@ def test_other_ways_of_publishing_take_what_was_selected(method):
 
 def test_the_answers_name_how_they_were_selected(out):
     events = [event for event in out.plan.events if "selected" in event]
-    assert len(events) == 6
+    assert len(events) == 4
     assert {event["selected"]["rule"] for event in events} == {"exponential"}

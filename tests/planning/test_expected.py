@@ -46,11 +46,28 @@ def test_shares_move_to_tables_of_one_attribute_at_small_budgets_only(rho):
 
 
 def test_the_risk_is_less_than_with_the_usual_shares():
-    for budget in ({"rho": "0.001"}, {"epsilon": "0.1"}):
+    for budget in ({"rho": "0.001"}, {"epsilon": "0.01"}):
         leaned, usual = plan_of(budget, expected_size=20_000), plan_of(budget)
         same = replace(usual, spec=replace(usual.spec, expected_size=20_000))
         assert expected_rmse(leaned) < expected_rmse(same) < usual.rmse
         assert all(one.query in {two.query for two in leaned.measurements} for one in usual.measurements)
+
+
+def test_tables_of_as_many_attributes_keep_their_proportions():
+    """Nobody knows which pairs interact, so none is preferred to another."""
+    leaned, usual = (plan_of({"rho": "0.0001"}, **more) for more in ({"expected_size": 20_000}, {}))
+    factors = {}
+    for one, two in zip(leaned.measurements, usual.measurements, strict=True):
+        assert one.query == two.query
+        factors.setdefault(max(len(one.query.margin), 1), []).append(one.noise.variance / two.noise.variance)
+    for several in factors.values():
+        np.testing.assert_allclose(several, several[0], rtol=1e-3)
+    assert factors[1][0] < 1 < factors[2][0]
+
+
+def test_most_of_a_budget_that_shows_no_pair_goes_to_single_attributes():
+    assert alone(plan_of({"rho": "0.00001"}, expected_size=2_000)) > 0.95
+    assert alone(plan_of({"rho": "0.00001"}, expected_size=2_000_000)) < 0.5
 
 
 def test_what_is_assumed_is_said_and_the_unbiased_forecast_stays():
@@ -84,8 +101,8 @@ def test_interactions_are_assumed_to_decay_with_each_attribute():
     assert np.isinf(expected.spreads(plan.domain, ())).all()
     sizes = np.array([1, 1 / 4, 1 / 16, 1 / 64, 1 / 256])
     one, two = (expected.spreads(plan.domain, margin) for margin in (("a",), ("a", "b")))
-    np.testing.assert_allclose(one, 1000**2 * 2 * sizes / (8 * 7))
-    np.testing.assert_allclose(two, 1000**2 * 0.5 * sizes / (72 * 56))
+    np.testing.assert_allclose(one, 1000**2 * 0.7 * sizes / (8 * 7))
+    np.testing.assert_allclose(two, 1000**2 * 0.175 * sizes / (72 * 56))
 
 
 @pytest.mark.slow

@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 from margrave.algebra.query import answer
-from margrave.budget.events import Protection, Round, Selection, cost
+from margrave.budget.events import NO_REST, Protection, Round, Selection, cost
 from margrave.budget.units import ZCDP, PureDP
-from margrave.crossing import Answer
+from margrave.crossing import Answer, Measured
 from margrave.measure.looking import look, loss, seen
 from margrave.noise import Generator
 from margrave.planning.planner import make_plan
+from margrave.reconstruct.graphical.looked import divided, so_far
 from tests.shapes import spec_of
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ WEIGHED = ((2, 2, 2), ["abc", "ab"])
 def planned(shape, tables, *, gaussian, neighbours, rounds=3, budget=2):
     amount = (ZCDP if gaussian else PureDP)(Fraction(budget))
     plan = make_plan(spec_of(shape, tables, amount, strategy="adaptive", neighbours=neighbours))
-    return replace(plan, rounds=plan.rounds[-rounds:])
+    return replace(plan, rounds=plan.rounds[-rounds:], rest=NO_REST)
 
 
 def tables_of(plan, data):
@@ -76,7 +77,7 @@ def views(plan, transcript, known):
     """What each round saw of the answers before it."""
     model, found = None, []
     for number in range(len(plan.measurements), len(transcript)):
-        found.append(seen(plan, transcript[:number], known, model))
+        found.append(seen(plan, so_far(plan, Measured(tuple(transcript[:number]), known, private=True), model)))
         model = found[-1].model
     return found
 
@@ -240,3 +241,63 @@ def test_the_price_of_a_selection_is_that_of_the_exponential_mechanism():
     assert Selection(Fraction(1, 2), False, 3).price(2) == Fraction(36, 8)
     plan = planned(*BINARY, gaussian=True, neighbours="add-remove")
     assert isinstance(plan.cost, ZCDP)
+
+
+def with_rest(case, relation, budget=2):
+    amount = ZCDP(Fraction(budget))
+    return make_plan(spec_of(*case, amount, strategy="adaptive", neighbours=relation))
+
+
+def moved(plan, data, other, measurements):
+    """ρ between two data sets, of measurements that are the same for both: Σ ‖move‖² / (2σ²), exactly."""
+    here, there = tables_of(plan, data), tables_of(plan, other)
+    total = Fraction(0)
+    for one in measurements:
+        step = answer(plan.domain, one.query, here(one.query.margin) - there(one.query.margin))
+        total += Fraction(int((step**2).sum())) / (2 * one.noise.sigma_squared)
+    return total
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("case", [BINARY, MIXED, WEIGHED])
+def test_what_the_rest_goes_to_costs_no_neighbours_more_than_it_states(case, relation):
+    """Whatever was seen, and however the rest was divided by it: all neighbours of random data sets."""
+    plan, worst, divisions = with_rest(case, relation), Fraction(0), set()
+    for number, data in enumerate(data_sets(plan.domain.shape(), 9, 8)):
+        transcript, _ = drawn(plan, data, number)
+        ended = [one.measurement for one in transcript if one.measurement.parts]
+        assert sum(one.parts for one in ended) == plan.rest.parts
+        divisions.add(tuple(one.parts for one in ended))
+        worst = max(worst, *(moved(plan, data, other, ended) for other in neighbours_of(data, relation)))
+    assert len(divisions) > 4  # It does depend on what was seen.
+    assert worst <= plan.rest.price
+    assert worst == plan.rest.price if relation == "add-remove" else worst > plan.rest.price / 2
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_plan_with_a_rest_costs_the_same_before_and_after(relation):
+    plan = with_rest(MIXED, relation)
+    for seed in range(4):
+        transcript, _ = drawn(plan, np.ones(plan.domain.shape(), dtype=np.int64), seed)
+        after = plan.grown(one.measurement for one in transcript)
+        assert after.cost == plan.cost and not after.rest
+
+
+def test_the_rest_is_divided_by_noisy_answers_alone():
+    """The same answers of another data set lead to the same division: it has nothing else to go by."""
+    plan = with_rest(MIXED, "add-remove")
+    data = data_sets(plan.domain.shape(), 3, 1)[0]
+    transcript, known = drawn(plan, data, 1)
+    before = [one for one in transcript if not one.measurement.parts]
+    again = divided(plan, so_far(plan, Measured(tuple(before), known, private=True)))
+    made = [one.measurement for one in transcript if one.measurement.parts]
+    assert {one.query.margin for one in again} == {one.query.margin for one in made}
+    np.testing.assert_allclose([one.parts for one in again], [one.parts for one in made], atol=2, rtol=0.02)
+
+
+def test_noise_of_half_the_variance_in_the_rest_would_be_seen():
+    plan = with_rest(BINARY, "add-remove")
+    data = data_sets(plan.domain.shape(), 3, 1)[0]
+    ended = [one.measurement for one in drawn(plan, data, 1)[0] if one.measurement.parts]
+    wrong = [replace(one, noise=one.noise.dearer(Fraction(2))) for one in ended]
+    assert max(moved(plan, data, other, wrong) for other in neighbours_of(data, "add-remove")) > plan.rest.price

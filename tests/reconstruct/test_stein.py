@@ -5,7 +5,7 @@ import pytest
 
 from margrave.algebra.residual import centre, margin_from, residuals
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.nonnegative.entropy import entropy
+from margrave.reconstruct.nonnegative.entropy import entropy, visible
 from margrave.reconstruct.stein import doubt, draws, tables_of
 from tests.reconstruct.cases import domain_of, noisy, project
 
@@ -47,3 +47,25 @@ def test_independence_is_left_only_for_what_can_be_told_from_noise():
         errors = [sum(np.abs(project(domain, one - truth, m)).sum() for m in PAIRS) for one in (found, product)]
         worse.append(errors[0] / errors[1])
     assert sum(ratio > 1.2 for ratio in worse) <= 1, worse
+
+
+@pytest.mark.slow
+def test_where_noise_drowns_everything_the_product_of_one_way_tables_is_what_is_left():
+    """Attributes that determine each other, two hundred records, and noise of thousands in each cell of each pair."""
+    domain = domain_of(5, 4, 6)
+    truth = np.zeros(domain.shape())
+    truth[np.arange(4), np.arange(4), np.arange(4)] = 50.0
+    for seed in range(10):
+        random, values, variances = np.random.default_rng(seed), {}, {}
+        for pair in PAIRS:
+            for margin, part in residuals(domain, pair, project(domain, truth, pair)).items():
+                variances[margin] = 3000.0**2 if len(margin) == 2 else 4.0
+                noise = random.normal(0, variances[margin] ** 0.5, part.shape)
+                for axis in range(part.ndim):
+                    noise = centre(noise, axis)
+                values.setdefault(margin, part + noise)
+        estimates = Estimates(domain, values, variances)
+        assert not visible(estimates)
+        np.testing.assert_allclose(entropy(estimates, PAIRS).table, estimates.independent())
+    seen = Estimates(domain, values, {margin: min(one, 4.0) for margin, one in variances.items()})
+    assert visible(seen)

@@ -66,17 +66,53 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """What is left for the end: equal ``parts`` of the budget, divided among tables by the answers before.
+
+    ``part``: what one of them costs for one record. However they are divided, all together cost the same.
+    """
+
+    parts: int = 0
+    part: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.parts < 0 or (self.parts > 0) != (self.part > 0):
+            raise UsageError("the rest of a budget needs parts, each with a price above zero")
+
+    def __bool__(self) -> bool:
+        return self.parts > 0
+
+    @property
+    def price(self) -> Fraction:
+        return self.parts * self.part
+
+    def measurement(
+        self, domain: Domain, query: Query, parts: int, noise: Noise, protection: Protection
+    ) -> Measurement:
+        """The query with so many parts: with that kind of noise, at exactly their price."""
+        alone = worst_move(domain, [Measurement(query, noise)], protection)
+        return Measurement(query, noise.dearer(parts * self.part / alone), parts=parts)
+
+
+NO_REST = Rest()
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One query, answered with independent noise on each output.
 
-    ``selection``: how the query was chosen, where that was done by looking at the data.
+    ``selection``: how the query was chosen, where that was done by looking at the data. ``parts``: how many parts of
+    the rest of the budget it got, where these were divided by the answers before.
     """
 
     query: Query
     noise: Noise
     selection: Selection | None = None
+    parts: int = 0
 
     def __post_init__(self) -> None:
+        if self.parts < 0 or (self.parts and self.selection is not None):
+            raise UsageError("a measurement is fixed, or selected, or gets parts of what is left: not two of these")
         if self.selection is not None and (self.query.contrast or self.query.residual or not self.query.margin):
             raise UsageError("what is selected is a table, measured cell by cell")
 
@@ -129,16 +165,22 @@ def moved_cells(protection: Protection) -> int:
 
 
 def cost(
-    domain: Domain, measurements: Sequence[Measurement], protection: Protection, rounds: Sequence[Round] = ()
+    domain: Domain,
+    measurements: Sequence[Measurement],
+    protection: Protection,
+    rounds: Sequence[Round] = (),
+    rest: Rest = NO_REST,
 ) -> PureDP | ZCDP:
-    """The exact privacy cost of all measurements together, and of rounds still to come, for one unit.
+    """The exact privacy cost of all measurements together, and of rounds and a rest still to come, for one unit.
 
-    Adding costs over measurements is sequential composition, adaptive where one was selected by what others told. A
-    round costs the same whichever table is selected, so that the sum is known before.
+    Adding costs over measurements is sequential composition, adaptive where one was selected, or got its part of the
+    rest, by what others told. A round costs the same whichever table is selected, and what gets parts of the rest is
+    priced for the worst change of a record each, whatever else gets some: so the sum is known before.
     """
-    fixed = [one for one in measurements if one.selection is None]
+    fixed = [one for one in measurements if one.selection is None and not one.parts]
     chosen = [Round(one.selection, one.noise) for one in measurements if one.selection is not None]
-    looked = sum((one.price(protection) for one in (*chosen, *rounds)), Fraction(0))
+    looked = sum((one.price(protection) for one in (*chosen, *rounds)), rest.price)
+    looked += sum((worst_move(domain, [one], protection) for one in measurements if one.parts), Fraction(0))
     worst = worst_move(domain, fixed, protection) if fixed else Fraction(0)
     kinds = {one.selection.pure == one.noise.pure for one in (*chosen, *rounds)}
     if not all(kinds):

@@ -23,24 +23,21 @@ from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Domain, Margin
-from margrave.algebra.query import Query
+from margrave.algebra.query import Query, answer
 from margrave.budget.events import Measurement, Round
 from margrave.crossing import Answer, Measured
 from margrave.errors import RefusedError
-from margrave.noise import Generator
+from margrave.noise import Generator, sample_many
 from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.limits import MODEL_CELLS
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
 from margrave.progress import Progress, counted
+from margrave.reconstruct.graphical.looked import SoFar, divided, so_far
 from margrave.reconstruct.graphical.model import GraphicalModel
-from margrave.reconstruct.graphical.selected import answers_of, model_of
 from margrave.reconstruct.graphical.trees import tree_cells
-from margrave.reconstruct.unbiased import Fit
 
-_ROUGH = 1e-5
-"""How exactly models are fitted between rounds; what is published is fitted again."""
 _ABSOLUTE = sqrt(2 / pi)
 """The mean absolute value of a normal error of size 1."""
 
@@ -57,14 +54,33 @@ def look(
     answers, model = list(fixed), None
     step = counted(progress, len(plan.rounds))
     for one in plan.rounds:
-        view = seen(plan, answers, known, model)
+        view = seen(plan, so_far(plan, Measured(tuple(answers), known, private=True), model))
         chosen = choose(view, one, exact, generator)
         counts = exact(chosen).reshape(plan.domain.shape(chosen))
         noise = one.noise.sample(counts.size, generator).reshape(counts.shape)
         answers.append(Answer(Measurement(Query(chosen), one.noise, one.selection), counts + noise))
         model = view.model
         step()
-    return tuple(answers)
+    return (*answers, *_ended(plan, exact, Measured(tuple(answers), known, private=True), generator, model))
+
+
+def _ended(
+    plan: Plan,
+    exact: Callable[[Margin], NDArray[np.int64]],
+    before: Measured,
+    generator: Generator,
+    model: GraphicalModel | None,
+) -> list[Answer]:
+    """What the rest of the budget is spent on: which tables get how much of it follows from the answers before."""
+    if not plan.rest:
+        return []
+    chosen = divided(plan, so_far(plan, before, model))
+    drawn = dict(sample_many([(one.noise, one.query.outputs(plan.domain)) for one in chosen], generator))
+    found = []
+    for number, one in enumerate(chosen):
+        truth = answer(plan.domain, one.query, exact(one.query.margin))
+        found.append(Answer(one, truth + drawn[number].reshape(truth.shape)))
+    return found
 
 
 def choose(view: ModelView, one: Round, exact: Callable[[Margin], NDArray[np.int64]], generator: Generator) -> Margin:
@@ -90,19 +106,10 @@ class ModelView:
     offered: Mapping[Margin, tuple[int, Floats]]
 
 
-def seen(
-    plan: Plan,
-    answers: Sequence[Answer],
-    known: Mapping[Margin, NDArray[np.int64]],
-    start: GraphicalModel | None = None,
-) -> ModelView:
-    """What the answers so far tell. ``start``: the model of the round before."""
-    domain = used_domain(plan)
-    accuracy = Accuracy(plan.domain, tuple(answer.measurement for answer in answers), plan.exact, ())
-    selected = [one.measurement.query.margin for one in answers if one.measurement.selection is not None]
-    fit = Fit(accuracy, Measured(tuple(answers), known, private=True))
-    model = model_of(answers_of(fit, domain, selected), domain, selected, start=start, tolerance=_ROUGH)
-    return ModelView(accuracy, model, _offered(plan, domain, selected, model))
+def seen(plan: Plan, told: SoFar) -> ModelView:
+    """What the answers so far tell a round."""
+    model = told.model
+    return ModelView(told.fit.accuracy, model, _offered(plan, used_domain(plan), told.selected, model))
 
 
 def _offered(

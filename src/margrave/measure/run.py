@@ -78,7 +78,7 @@ def measure(plan: Plan, data: Any, generator: Generator, progress: Progress | No
         return plan.encoding.counts(margin, tables[sources[margin]])
 
     left = Counter(sources[one.query.margin] for one in plan.measurements)
-    left.update(sources[margin] for margin in (*declared, *(plan.candidates.margins if plan.rounds else ())))
+    left.update(sources[margin] for margin in (*declared, *plan.looked))
     requests = [(one.noise, one.query.outputs(plan.domain)) for one in plan.measurements]
     answers: dict[int, Answer] = {}
     for number, noise in sample_many(requests, generator):

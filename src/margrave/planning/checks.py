@@ -56,6 +56,9 @@ def check_overflow(plan: Plan) -> None:
     kinds = {(one.noise, domain.shape(one.query.residual), one.query.outputs(domain)) for one in plan.measurements}
     most = max(map(domain.cells, plan.candidates.margins)) if plan.rounds else 0
     kinds |= {(one.noise, (), most) for one in plan.rounds}
+    for query in plan.dividing if plan.rest else ():
+        least = plan.rest.measurement(domain, query, 1, plan.measurements[0].noise, plan.protection)
+        kinds.add((least.noise, domain.shape(query.residual), query.outputs(domain)))
     for noise, sizes, outputs in kinds:
         if COUNTED_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
             raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
@@ -65,11 +68,14 @@ def _check_selected(plan: Plan) -> None:
     """Refuse a plan that selects otherwise than its spec allows: what its selections cost would not be what it says."""
     selections = [one.selection for one in plan.measurements if one.selection is not None]
     selections += [one.selection for one in plan.rounds]
-    if not selections:
+    divided = {one.query for one in plan.measurements if one.parts}
+    if not (selections or divided or plan.rest):
         return
     offered, weights = plan.candidates, {one.weight for one in selections}
     if no_looking(plan.spec, len(offered.margins)) or plan.strategy != "adaptive" or weights != {offered.weight}:
         raise RefusedError("the plan selects tables in a way that its spec does not allow: plan again")
+    if not divided <= {*plan.dividing}:
+        raise RefusedError("the plan spends the rest of its budget on what its spec does not offer: plan again")
     if not {*plan.selected} <= {*offered.margins}:
         raise RefusedError("the plan has selected a table that its spec does not offer: plan again")
 

@@ -105,9 +105,23 @@ def round_words(plan: Plan) -> tuple[str, ...]:
             first=first,
             last=last,
         ),
+        *_rest_words(plan),
         say(
             "The forecast is a bound: it knows the measurements above, and not which tables will be selected. These "
             "can only add to what is known of a table, so no unbiased table has a larger error than is forecast."
+        ),
+    )
+
+
+def _rest_words(plan: Plan) -> tuple[str, ...]:
+    if not plan.rest:
+        return ()
+    part = plan.rest.price * plan.protection.records**2 / plan.cost.amount
+    return (
+        say(
+            "What is left, %(part)s %% of the budget, is then divided among these tables and single attributes, by the "
+            "noisy answers so far.",
+            part=round(100 * part),
         ),
     )
 

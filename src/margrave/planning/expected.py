@@ -9,17 +9,19 @@ attributes has
 
 beyond what tables of fewer attributes tell (θ is the mean square contingency of an even table). A few interactions
 are strong and most are weak, so θ_T itself is unknown: one of five sizes, each a quarter of the one before and all as
-likely. The largest is 2 for one attribute, and a quarter of that for each further one. Measured with variance σ²_T
+likely. The largest is 0.7 for one attribute, and a quarter of that for each further one. Measured with variance σ²_T
 and shrunk, each dimension of a residual has the error s σ²_T / (s + σ²_T), where s is that size for each dimension:
-the Bayes risk for normal effects. Its mean over the five sizes, weighted, is what shares are chosen for. With a large
-budget s does not matter, and shares are as without; with a small one they move to tables of few attributes. Each
-question keeps a part of what it has without, so that every wanted table has an unbiased estimate, and a wrong
-assumption costs little.
+the Bayes risk for normal effects. The root of the squared error of each wanted table, in the mean over the tables and
+over the five sizes, is what shares are chosen for: roots, since one strong interaction must not count for more than all
+weak ones. Only how much goes to tables of one attribute, of two and so on is chosen: nobody knows which pairs
+interact, and shares that follow an assumption pair by pair did worse. With a large budget s does not matter, and shares
+are as without; with a small one they move to tables of few attributes. Each question keeps a part of what it has
+without, so that every wanted table has an unbiased estimate, and a wrong assumption costs little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
+from margrave.planning.matrices import matrix, within
 from margrave.planning.strategies.demand import Demand, Shares, unit_variance
 from margrave.planning.wide import is_wide_workload
 from margrave.spec.spec import Spec
@@ -36,14 +39,14 @@ from margrave.spec.spec import Spec
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
-LARGEST, DECAY, SIZES = 2.0, 0.25, 5
+LARGEST, DECAY, SIZES = 0.7, 0.25, 5
 """The largest θ of one attribute, what θ is multiplied by for each further one and from size to size, and how many
 sizes there are. Half of the pairs of tables that were looked at (docs/mathematics.md) have a θ between 0.01 and 0.18.
 """
-_KEPT = 0.15
+_KEPT = 0.05
 """The part of its share that each question keeps."""
-_TRIED, _LEAST = 0.02, 1e-3
-"""One-way tables that are not asked for begin with this part of the largest share, and stay if they get the other."""
+_TRIED, _LEAST = 0.3, 1e-3
+"""One-way tables that are not asked for begin with this part of all, each the same, and stay if they get the other."""
 _STEPS, _SETTLED = 300, 1e-6
 
 
@@ -77,47 +80,57 @@ class Expected:
         )
 
     def leaned(self, problem: Demand, shares: Shares, amount: float) -> Shares:
-        """Shares for the least risk at a budget of which a share of 1 buys ``amount``.
+        """Shares for the least expected error at a budget of which a share of 1 buys ``amount``.
 
-        The risk falls with the precision of each residual, a sum over the questions that see it. Each step gives a
-        question as much as its residuals gain by it, until nothing moves.
+        The error falls with the precision of each residual, a sum over the questions that see it. Each step gives
+        questions of so many attributes, all by the same factor, as much as their residuals gain by it, until nothing
+        moves.
         """
+        usual = {query: share / sum(shares.values()) for query, share in shares.items()}
         alone = [Query(margin) for margin in problem.unknown if len(margin) == 1] if not problem.gaussian else []
-        queries = [*shares, *(query for query in alone if query not in shares)]
-        first = np.array([shares.get(query, 0.0) for query in queries])
-        first = first / first.sum()
-        seen, weights, spreads = self._seen(problem, queries)
+        begun = usual | {query: _TRIED / len(alone) for query in alone if query not in usual}
+        first = np.array([usual.get(query, 0.0) for query in begun])
+        orders = _orders(begun)
+        seen = _seen(problem, list(begun))
+        parts = within(problem.domain, list(problem.wanted), problem.unknown)
+        spreads = np.array([self.spreads(problem.domain, margin) for margin in problem.unknown])
+        weights = np.array(list(problem.wanted.values()))[:, None]
         power = 1.0 if problem.gaussian else 2.0
-        part = np.maximum(first, _TRIED * first.max())
+        part = np.array(list(begun.values()))
         for _ in range(_STEPS):
-            bought = amount * (_KEPT * first + (1 - _KEPT) * part / part.sum())
-            gain = weights * (1 / (1 / spreads + (seen.T @ bought**power)[:, None]) ** 2).mean(axis=1)
-            wished = part * np.sqrt((seen @ gain) * bought ** (power - 1))
-            wished, before = wished / wished.sum(), part / part.sum()
-            part = wished
-            if float(np.abs(wished - before).sum()) < _SETTLED:
+            part = part / part.sum()
+            bought = amount * (_KEPT * first + (1 - _KEPT) * part)
+            risk = 1 / (1 / spreads + (seen.T @ bought**power)[:, None])
+            gain = ((parts.T @ (weights / np.sqrt(parts @ risk))) * risk**2).mean(axis=1)
+            worth = (seen @ gain) * bought ** (power - 1)
+            wished = part * np.sqrt(orders.T @ ((orders @ (worth * part)) / (orders @ part)))
+            moved, part = float(np.abs(wished / wished.sum() - part).sum()), wished
+            if moved < _SETTLED:
                 break
-        found = _KEPT * first + (1 - _KEPT) * part
+        found = _KEPT * first + (1 - _KEPT) * part / part.sum()
         # Twelve digits, so that margins of the same standing get the very same share, and their noise the same name.
-        chosen = {query: float(f"{one:.12g}") for query, one in zip(queries, found, strict=True)}
-        return {query: one for query, one in chosen.items() if query in shares or one > _LEAST}
+        chosen = {query: float(f"{one:.12g}") for query, one in zip(begun, found, strict=True)}
+        return {query: one for query, one in chosen.items() if query in usual or one > _LEAST}
 
-    def _seen(self, problem: Demand, queries: Sequence[Query]) -> tuple[Any, Floats, Floats]:
-        """What a share of 1 of each question adds to the precision of each residual; their weights and sizes."""
-        from scipy import sparse
 
-        weights = problem.residual_weights(problem.cell_weights)
-        place = {margin: index for index, margin in enumerate(weights)}
-        rows, columns, values = [], [], []
-        for row, query in enumerate(queries):
-            for below in query.covered():
-                if below in place:
-                    rows.append(row)
-                    columns.append(place[below])
-                    values.append(1 / unit_variance(problem, query, below))
-        seen = sparse.csr_array((values, (rows, columns)), shape=(len(queries), len(weights)))
-        spreads = np.array([self.spreads(problem.domain, margin) for margin in weights])
-        return seen, np.array(list(weights.values())), spreads
+def _orders(queries: Iterable[Query]) -> Floats:
+    """A row for each number of attributes, with a 1 for each question that has so many; none count as one."""
+    sizes = np.array([max(len(query.margin), 1) for query in queries])
+    return np.asarray(np.unique(sizes)[:, None] == sizes, dtype=float)
+
+
+def _seen(problem: Demand, queries: Sequence[Query]) -> Any:
+    """What a share of 1 of each question adds to the precision of each unknown residual."""
+    place = {margin: index for index, margin in enumerate(problem.unknown)}
+    return matrix(
+        (len(queries), len(place)),
+        (
+            (row, place[below], 1 / unit_variance(problem, query, below))
+            for row, query in enumerate(queries)
+            for below in query.covered()
+            if below in place
+        ),
+    )
 
 
 def expected_rmse(plan: Plan) -> float:
@@ -142,8 +155,8 @@ def said_of_size(plan: Plan) -> tuple[str, ...]:
         return ()
     if plan.looks and expects(plan.spec) and plan.spec.budget.gaussian[0]:
         return (
-            f"Planned for about {size:,} records: the more of them for the budget, the more of it goes to all wanted "
-            "tables, and the less to the rounds.",
+            f"Planned for about {size:,} records: where these are few for the budget, more of it goes to single "
+            "attributes, and less to looking for how they depend on each other.",
         )
     if not expects(plan.spec) or plan.looks:
         return (f"The expected size of {size:,} records changes nothing here: budgets are shared as without it.",)

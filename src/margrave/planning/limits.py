@@ -38,8 +38,10 @@ RECORD_SETTLES, RECORD_STATES, RECORD_FREEZES = (1, 10), (2, 40), (4, 40)
 """The fewest and the most sweeps over a set of records: at each temperature before its states count, afterwards with a
 state each, and at the end without temperature.
 """
-SETTLE_READS, STATE_READS, FREEZE_READS = 800_000_000, 1_300_000_000, 8_000_000_000
-"""Within those limits there are as many sweeps of each kind as read so many numbers."""
+SETTLE_READS, STATE_READS, HELD_READS, FREEZE_READS = 200_000_000, 325_000_000, 2_600_000_000, 8_000_000_000
+"""Within those limits there are as many sweeps of each kind as read so many numbers: of states, the first while a
+temperature is tried, the second once it is taken.
+"""
 RECORD_SIMULATIONS = ((16, 2 * 10**7), (8, 10**8), (4, 6 * 10**8))
 """How often the error bars of records are simulated, by the most numbers that a sweep reads."""
 ENTROPY_CELLS = 1 << 20

@@ -16,7 +16,8 @@ from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Encoding, Plain
 from margrave.algebra.lattice import maximal
-from margrave.budget.events import Disclosure, Measurement, Protection, Round, cost, cost_of_unit
+from margrave.algebra.query import Query
+from margrave.budget.events import NO_REST, Disclosure, Measurement, Protection, Rest, Round, cost, cost_of_unit
 from margrave.budget.units import ZCDP, Budget, PureDP
 from margrave.errors import RefusedError
 from margrave.facts.declared import (
@@ -40,7 +41,7 @@ from margrave.planning.effect import fact_words
 from margrave.planning.forecast import prediction
 from margrave.planning.forecast.accuracy import Accuracy, Outputs, TableForecast, forecast
 from margrave.planning.forecast.theorems import theorem_bounds
-from margrave.planning.looking.candidates import Selectable, candidates_of
+from margrave.planning.looking.candidates import Selectable, candidates_of, dividing
 from margrave.planning.promise.guarantee import Guarantee
 from margrave.planning.publication.publishing import Publishing, decide
 from margrave.planning.warned import warnings_of
@@ -57,8 +58,9 @@ class Plan:
 
     ``strategy`` is the one chosen, never "auto". ``exact`` are the margins that are published without noise because
     they are the same in all neighbours. The ``encoding`` says by which attributes everything is measured. ``rounds``
-    are looks at the data that are still to come: each selects a further table to measure. Once they are done, the plan
-    of what was measured (`grown`) has their measurements, and costs the same.
+    are looks at the data that are still to come: each selects a further table to measure. The ``rest`` of the budget is
+    then divided among tables by all answers before. Once all is done, the plan of what was measured (`grown`) has
+    these measurements, and costs the same.
     """
 
     way: ClassVar[str] = "release"
@@ -70,6 +72,7 @@ class Plan:
     exact: tuple[Margin, ...]
     encoding: Encoding
     rounds: tuple[Round, ...] = ()
+    rest: Rest = NO_REST
 
     def __repr__(self) -> str:
         return describe(self)
@@ -122,7 +125,7 @@ class Plan:
     def cost(self) -> PureDP | ZCDP:
         """The exact cost for one unit, derived from the measurements and the public facts alone."""
         if self.spec.induced is None:
-            return cost(self.domain, self.measurements, self.protection, self.rounds)
+            return cost(self.domain, self.measurements, self.protection, self.rounds, self.rest)
         if self.looks:
             raise RefusedError("with public facts nothing is measured by looking at the data: its price is not known")
         price = self._price.value
@@ -153,8 +156,13 @@ class Plan:
         return candidates_of(self.domain, wanted)
 
     def grown(self, measurements: Iterable[Measurement]) -> Plan:
-        """The plan once its rounds are done, with all that was measured."""
-        return replace(self, measurements=tuple(measurements), rounds=()) if self.rounds else self
+        """The plan once its rounds are done and its rest is divided, with all that was measured."""
+        return replace(self, measurements=tuple(measurements), rounds=(), rest=NO_REST) if self.rounds else self
+
+    @cached_property
+    def dividing(self) -> tuple[Query, ...]:
+        """What can get parts of the rest of the budget."""
+        return dividing(self.domain, self.candidates)
 
     @property
     def most_records(self) -> int | None:
@@ -338,11 +346,16 @@ class Plan:
         return prediction.seconds(self)
 
     @property
+    def looked(self) -> tuple[Margin, ...]:
+        """The margins whose exact counts rounds and rest may ask for."""
+        divided = (one.margin for one in self.dividing) if self.rest else ()
+        return tuple(dict.fromkeys([*(self.candidates.margins if self.rounds else ()), *divided]))
+
+    @property
     def counted(self) -> tuple[Margin, ...]:
         """The margins, in terms of what is measured, whose exact counts the measurements need."""
         known = () if is_given(self.spec) else (*self.exact, *(margin for margin, _ in self.cells))
-        looked = self.candidates.margins if self.rounds else ()
-        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known, *looked]))
+        return tuple(dict.fromkeys([*(one.query.margin for one in self.measurements), *known, *self.looked]))
 
     def counted_margin(self, margin: Margin) -> Margin:
         """The margin of the spec that holds the counts for a margin in terms of what is measured."""

@@ -11,7 +11,7 @@ from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import BinaryEncoding, Encoding, Plain
 from margrave.algebra.query import Query, one_record
 from margrave.budget.accountant import rounded_down
-from margrave.budget.events import Measurement
+from margrave.budget.events import NO_REST, Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
@@ -19,10 +19,10 @@ from margrave.planning.expected import Expected, expected_rmse, expects
 from margrave.planning.limits import FEW_TABLES, FULL_CELLS, RECORD_READS, SOUGHT_CELLS
 from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.looking.refusals import no_looking
-from margrave.planning.looking.rounds import make_rounds, round_count
+from margrave.planning.looking.rounds import make_rest, make_rounds, pace
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.planning.publication.publishing import record_reads
-from margrave.planning.strategies.adaptive import Before, before, before_for, error_of, shared
+from margrave.planning.strategies.adaptive import Before, before, before_for, shared
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.every import strategy_named
 from margrave.planning.wide import check_wide, is_wide_workload
@@ -193,7 +193,7 @@ def _leaned(spec: Spec, choice: Choice) -> Choice:
     unit = Plan(spec, choice.strategy, tried, protection, known, choice.encoding).cost.amount
     amount = float(spec.budget.payable(choice.problem.gaussian) / unit)
     if looks:
-        parts = before_for(error_of(choice.problem, amount, spec.expected_size))
+        parts = before_for(choice.problem, amount, spec.expected_size)
         return replace(choice, shares=shared(choice.problem, parts), fixed=_part(parts))
     asked = {query: float(share) for query, share in shares.items()}
     return replace(choice, shares=Expected(spec.expected_size).leaned(choice.problem, asked, amount))
@@ -223,14 +223,21 @@ def _scaled(spec: Spec, choice: Choice) -> Plan:
 
 
 def _looking(plan: Plan, allowed: Fraction, gaussian: bool) -> Plan:
-    """The plan with what is left of the budget in rounds that look at the data, where its strategy has them."""
+    """The plan with what is left of the budget in rounds that look at the data, where its strategy has them, and in a
+    rest that is divided after them.
+    """
     if not strategy_named(plan.strategy).looks:
         return plan
     attributes = {name for margin in plan.candidates.margins for name in margin}
     # What one record may cost: for a unit of m of them ε is m times as much, ρ m² times.
     left = (allowed - plan.cost.amount) / plan.protection.records ** (2 if gaussian else 1)
-    count = round_count(len(attributes))
-    return replace(plan, rounds=make_rounds(left, count, gaussian, plan.protection, plan.candidates.weight))
+    own = pace(gaussian)
+    rounds = make_rounds(
+        left * own.looking, own.count(len(attributes)), gaussian, plan.protection, plan.candidates.weight
+    )
+    spent = sum((one.price(plan.protection) for one in rounds), Fraction(0))
+    rest = make_rest(left - spent, len(plan.dividing)) if own.looking < 1 else NO_REST
+    return replace(plan, rounds=rounds, rest=rest)
 
 
 def _measurements(

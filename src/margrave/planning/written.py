@@ -76,8 +76,15 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "records_per_unit": protection.records,
             **({"counted": True} if protection.counted else {}),
         },
-        **({"rounds": [round_json(one) for one in plan.rounds]} if plan.rounds else {}),
+        **looking_json(plan),
     }
+
+
+def looking_json(plan: Plan) -> dict[str, Any]:
+    """What is still to come of looks at the data, and of what is divided after them."""
+    rounds = {"rounds": [round_json(one) for one in plan.rounds]} if plan.rounds else {}
+    rest = {"rest": {"parts": plan.rest.parts, "part": exact_text(plan.rest.part)}} if plan.rest else {}
+    return rounds | rest
 
 
 def round_json(one: Round) -> dict[str, Any]:
@@ -102,7 +109,8 @@ def measurement_json(measurement: Measurement) -> dict[str, Any]:
     if query.residual:
         found["residual"] = list(query.residual)
     selected = {} if measurement.selection is None else {"selected": selection_json(measurement.selection)}
-    return found | {"noise": noise_json(noise)} | selected
+    parts = {"parts": measurement.parts} if measurement.parts else {}
+    return found | {"noise": noise_json(noise)} | selected | parts
 
 
 def selection_json(selection: Selection) -> dict[str, Any]:
@@ -129,7 +137,10 @@ def measurement_from_json(value: Mapping[str, Any]) -> Measurement:
     try:
         parts = (tuple(map(str, value.get(name, ()))) for name in ("margin", "contrast", "residual"))
         selection = _selection_from_json(value.get("selected"))
-        return Measurement(Query(*parts), noise_from_json(value["noise"]), selection)
+        given = value.get("parts", 0)
+        if type(given) is not int:
+            raise KeyError
+        return Measurement(Query(*parts), noise_from_json(value["noise"]), selection, given)
     except (KeyError, TypeError, AttributeError, MargraveError):
         pass
     raise BundleError("a measurement in the bundle is not readable: it was changed, or written by a newer Margrave")
@@ -157,7 +168,7 @@ def account_json(plan: Plan) -> dict[str, Any]:
         "words": list(plan.words()),
         "beliefs": _beliefs(guarantee),
         "measurements": list(plan.events),
-        **({"rounds": [round_json(one) for one in plan.rounds]} if plan.rounds else {}),
+        **looking_json(plan),
         "exact": [list(margin) for margin in plan.exact],
         **({"disclosed": list(plan.disclosed)} if plan.disclosed else {}),
         "rmse": plan.rmse,

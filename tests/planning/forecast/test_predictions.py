@@ -103,4 +103,4 @@ def test_the_time_of_fitting_records_does_not_grow_faster_than_the_records() -> 
     times = [record_seconds(plan, 10**power, simulated=False) for power in range(3, 7)]
     # In the middle more records take fewer sweeps, and so the same time.
     assert all(0.95 * before < after < 12 * before for before, after in pairwise(times))
-    assert times[-1] > 4 * times[-2] and times[1] > 3 * times[0]
+    assert times[-1] > 4 * times[-2] and times[1] > 1.5 * times[0]

@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 
 import margrave as mg
-from margrave.budget.events import Measurement, Protection, Selection
+from margrave.budget.events import NO_REST, Measurement, Protection, Rest, Selection, cost
 from margrave.budget.units import ZCDP, PureDP
-from margrave.errors import RefusedError
+from margrave.errors import RefusedError, UsageError
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import CANDIDATES
 from margrave.planning.looking.candidates import candidates_of
-from margrave.planning.looking.rounds import make_rounds, round_count
+from margrave.planning.looking.rounds import make_rest, make_rounds, pace
 from margrave.planning.planner import make_plan
 from margrave.planning.strategies.adaptive import before
 from margrave.planning.target import Target, meets, plan_for
@@ -30,10 +30,11 @@ def plan_of(budget=BUDGETS[0], sizes=(2, 3, 4), tables=("ab", "bc", "ac"), **set
 def test_a_plan_spends_its_budget_and_no_more(budget, neighbours):
     plan = plan_of(budget, neighbours=neighbours)
     assert budget.amount * Fraction(999, 1000) < plan.cost.amount <= budget.amount
-    assert len(plan.rounds) == round_count(3) == 5
-    fixed = replace(plan, rounds=()).cost.amount
-    parts = before(isinstance(budget, ZCDP))
-    assert fixed == pytest.approx(float(budget.amount) * parts.all, rel=1e-6)
+    gaussian = isinstance(budget, ZCDP)
+    assert len(plan.rounds) == pace(gaussian).count(3) == (3 if gaussian else 5)
+    fixed = replace(plan, rounds=(), rest=NO_REST).cost.amount
+    assert fixed == pytest.approx(float(budget.amount) * before(gaussian).all, rel=1e-6)
+    assert float(plan.rest.price / budget.amount) == pytest.approx(0.3 if gaussian else 0.0, rel=1e-6)
     check_plan(plan)
 
 
@@ -45,7 +46,55 @@ def test_rounds_cost_what_they_are_given(gaussian, neighbours, weight):
     rounds = make_rounds(Fraction(1, 7), 9, gaussian, protection, weight)
     spent = sum(one.price(protection) for one in rounds)
     assert Fraction(1, 7) * Fraction(999_999, 1_000_000) < spent <= Fraction(1, 7)
-    assert float(rounds[-1].price(protection) / rounds[0].price(protection)) == pytest.approx(4)
+    assert float(rounds[-1].price(protection) / rounds[0].price(protection)) == pytest.approx(2 if gaussian else 4)
+
+
+@pytest.mark.parametrize("queries", [1, 100, 129, 2000])
+def test_a_rest_has_parts_for_everybody_and_costs_what_is_left(queries):
+    rest = make_rest(Fraction(1, 7), queries)
+    assert rest.parts >= max(1024, 8 * queries)
+    assert Fraction(1, 7) * Fraction(999_999, 1_000_000) < rest.price <= Fraction(1, 7)
+
+
+@pytest.mark.parametrize(("parts", "part"), [(-1, 1), (1, 0), (0, 1), (2, -1)])
+def test_a_rest_needs_parts_and_a_price(parts, part):
+    with pytest.raises(UsageError, match="parts"):
+        Rest(parts, Fraction(part))
+
+
+def test_a_measurement_is_selected_or_gets_parts_but_not_both():
+    one = plan_of(BUDGETS[1]).rounds[0]
+    for parts, selection in ((1, one.selection), (-1, None)):
+        with pytest.raises(UsageError, match="not two of these"):
+            Measurement(mg_query(("a", "b")), one.noise, selection, parts)
+
+
+@pytest.mark.parametrize("records", [1, 3])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_however_the_rest_is_divided_it_costs_the_same(neighbours, records):
+    plan = plan_of(BUDGETS[1], neighbours=neighbours)
+    protection, queries = Protection(neighbours, (), records), plan.dividing
+    assert {query.margin for query in queries} == {*plan.candidates.margins, ("a",), ("b",), ("c",)}
+    planned = cost(plan.domain, plan.measurements, protection, plan.rounds, plan.rest).amount
+    without = cost(plan.domain, plan.measurements, protection, plan.rounds).amount
+    noise = plan.measurements[0].noise
+    for parts in ([plan.rest.parts], [1, 2, plan.rest.parts - 3], [plan.rest.parts // 4] * 4):
+        divided = [
+            plan.rest.measurement(plan.domain, query, some, noise, protection)
+            for query, some in zip(queries, parts, strict=False)
+        ]
+        found = cost(plan.domain, [*plan.measurements, *divided], protection, plan.rounds).amount
+        assert found == planned > without
+
+
+def test_what_the_rest_cannot_go_to_is_refused():
+    plan = plan_of(BUDGETS[1], tables=("ab", "bc"))
+    noise = plan.measurements[0].noise
+    for query, strategy in ((mg_query(("a", "b")), "adaptive"), (plan.dividing[0], "residual")):
+        more = plan.rest.measurement(plan.domain, query, 5, noise, plan.protection)
+        grown = replace(plan.grown([*plan.measurements, more]), strategy=strategy)
+        with pytest.raises(RefusedError, match="plan again"):
+            check_plan(grown)
 
 
 def test_every_wanted_table_is_forecast_before_anything_is_selected():
@@ -127,7 +176,6 @@ def test_a_plan_that_selects_otherwise_is_refused(fault):
     one = plan.rounds[0]
     if fault == "contrast":
         from margrave.algebra.query import Query
-        from margrave.errors import UsageError
 
         with pytest.raises(UsageError, match="cell by cell"):
             Measurement(Query(("a", "b"), ("a",)), one.noise, one.selection)
@@ -206,10 +254,17 @@ def test_a_target_is_met_by_what_is_fixed_and_the_spec_says_so():
     assert meets(mg.plan(found.spec), Target(50.0, 0.95))
 
 
-def test_the_more_records_are_expected_the_more_is_spent_on_all_tables():
-    plans = [mg.plan(wide(expected_size=size)) for size in (100, 50_000, 5_000_000)]
-    fixed = [float(replace(plan, rounds=()).cost.amount / plan.cost.amount) for plan in plans]
-    assert fixed == sorted(fixed) and fixed[0] == pytest.approx(0.25) and fixed[-1] == pytest.approx(0.7)
+def test_an_expected_size_matters_only_where_records_are_few_for_the_budget():
+    plans = [mg.plan(wide(expected_size=size)) for size in (30, 300, 50_000, 5_000_000)]
+    shares = [_alone(plan) for plan in plans]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0.8
+    assert shares[-1] == shares[-2] == pytest.approx(0.2, rel=1e-3)
     assert all(plan.cost.amount <= plan.spec.budget.amount for plan in plans)
-    assert "Planned for about 50,000 records" in repr(plans[1])
+    assert "Planned for about 50,000 records" in repr(plans[2])
     assert "changes nothing" in repr(mg.plan(wide((("epsilon", 1),), expected_size=1_000)))
+
+
+def _alone(plan):
+    """The part of the budget that single attributes get before anything is looked at."""
+    alone = tuple(one for one in plan.measurements if len(one.query.margin) < 2)
+    return float(replace(plan, rounds=(), rest=NO_REST, measurements=alone).cost.amount / plan.cost.amount)

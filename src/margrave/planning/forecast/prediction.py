@@ -12,6 +12,7 @@ from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.planning.limits import (
     FREEZE_READS,
+    HELD_READS,
     RECORD_FREEZES,
     RECORD_KINDS,
     RECORD_SETTLES,
@@ -50,7 +51,7 @@ _COMPILER = 140 << 20
 """Bytes of the compiler of the loops that fit records."""
 _RECORD_COPIES = 18
 """Arrays of the size of all fitted tables that are held together while records are fitted."""
-_TEMPERATURES = 6
+_TEMPERATURES = 5
 """How many temperatures a fit of records tries, about."""
 _ROUGHER = 4
 """How many times as fast a model is fitted between rounds as for what is published."""
@@ -106,13 +107,13 @@ def writing(plan: Plan, records: int) -> tuple[int, float]:
 def record_seconds(plan: Plan, records: int, *, simulated: bool = True) -> float:
     """Processor time of fitting so many records and, unless that is left out, of simulating error bars, if they are."""
     reads = records * record_reads(plan.spec)
-    stay = sweeps(RECORD_SETTLES, SETTLE_READS, reads) + sweeps(RECORD_STATES, STATE_READS, reads)
+    settle, tried = sweeps(RECORD_SETTLES, SETTLE_READS, reads), sweeps(RECORD_STATES, STATE_READS, reads)
     # The last sweeps end early more often than not.
     freeze = sweeps(RECORD_FREEZES, FREEZE_READS, reads) // 2
-    again = stay + freeze + 3 * sweeps(RECORD_SETTLES, SETTLE_READS, reads)
+    held = settle + sweeps(RECORD_STATES, HELD_READS, reads) + freeze
     # The temperature is looked for with two sets of records side by side.
     times = record_simulations(reads) if simulated and plan.publishing.method == RECORDS else 0
-    made = 2 * _TEMPERATURES * stay + freeze + times * again
+    made = 2 * _TEMPERATURES * (settle + tried) + held + times * (3 * settle + held)
     sizes = [plan.spec.domain[name].size for name in {name for margin in plan.spec.margins for name in margin}]
     return 4.0 + made * (_SWEEP + _READ * reads + records * (_VALUE * sum(sizes) + _KIND * RECORD_KINDS * len(sizes)))
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.algebra.query import Query
 from margrave.planning.limits import MODEL_CELLS
+from margrave.planning.strategies.demand import residual_query
 
 _STEPS = 16
 """Weights of tables are whole numbers up to this."""
@@ -39,3 +41,8 @@ def candidates_of(domain: Domain, wanted: Mapping[Margin, float]) -> Selectable:
     if min(shared, default=most) > most * (1 - 1e-9):
         return Selectable(tuple(found), (1,) * len(found))
     return Selectable(tuple(found), tuple(max(1, round(_STEPS * one / most)) for one in shared))
+
+
+def dividing(domain: Domain, offered: Selectable) -> tuple[Query, ...]:
+    """What can get parts of the rest of a budget: the residuals of single attributes and of all candidates."""
+    return tuple(residual_query(domain, one) for one in downward_closure(offered.margins) if one)

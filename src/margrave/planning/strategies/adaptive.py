@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log10, pi, sqrt
 
+from margrave.algebra.domain import Margin
 from margrave.algebra.lattice import maximal
 from margrave.algebra.query import Query
 from margrave.planning.strategies.demand import Demand, Shares, norm
@@ -26,11 +27,11 @@ class Before:
         return self.alone + self.broad
 
 
-LAPLACE, GAUSSIAN = Before(0.255, 0.045), Before(0.2, 0.3)
+LAPLACE, GAUSSIAN = Before(0.255, 0.045), Before(0.2, 0.25)
 """With Gaussian noise many tables that are all measured a little tell more together than with Laplace noise."""
-_MIDDLE, _SLOPE, _LEAST, _MOST = 0.6, 0.3, 0.05, 0.5
-"""Where all tables together would be measured with this error, as a part of the records, a fourth of the budget goes to
-that; with a tenth of that error, so much more, within limits.
+_DROWNED, _STEEP, _ALONE = 2.5, 0.6, 0.85
+"""Where all pairs together would be measured with a larger error than this, as a part of the records, there is less to
+be found beside single attributes, and more goes to these: with ten times that error so much more, up to a limit.
 """
 
 
@@ -39,16 +40,21 @@ def before(gaussian: bool) -> Before:
     return GAUSSIAN if gaussian else LAPLACE
 
 
-def error_of(problem: Demand, amount: float, size: int) -> float:
+def before_for(problem: Demand, amount: float, size: int) -> Before:
+    """How much is spent before the rounds, with Gaussian noise and a ρ of ``amount``, where so many records are
+    expected.
+    """
+    pairs: dict[Margin, float] = {margin: 1.0 for margin in problem.unknown if len(margin) == 2}
+    drowned = _error(replace(problem, wanted=pairs), amount, size)
+    alone = min(max(GAUSSIAN.alone + _STEEP * log10(drowned / _DROWNED), GAUSSIAN.alone), _ALONE)
+    broad = GAUSSIAN.broad * (1 - alone) / (1 - GAUSSIAN.alone)
+    return Before(*(float(f"{part:.2g}") for part in (alone, broad)))
+
+
+def _error(problem: Demand, amount: float, size: int) -> float:
     """The L1 error of a wanted table, as a part of so many records, if all of the budget went to all of them."""
     cells = sum(map(problem.domain.cells, problem.wanted)) / len(problem.wanted)
     return cells * sqrt(2 / pi * norm(problem) / amount) / size
-
-
-def before_for(error: float) -> Before:
-    """How much is spent before the rounds, with Gaussian noise, where that error is expected."""
-    broad = min(max(0.25 - _SLOPE * log10(error / _MIDDLE), _LEAST), _MOST)
-    return Before(GAUSSIAN.alone, float(f"{broad:.2g}"))
 
 
 def adaptive(problem: Demand) -> Shares:

@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.graphical.fit import TOLERANCE, NoisyTable, fit
+from margrave.reconstruct.graphical.fit import NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.unbiased import Fit
 
+NEAR = 1e-4
+"""How nearly a model is fitted: what it is used for does not tell a nearer one from it (docs/adaptive.md)."""
 LEAST_VARIANCE = 1e-6
 """No residual is known better than this, so that its weight can be reckoned with."""
 
@@ -25,7 +27,7 @@ def model_of(
     selected: Iterable[Margin],
     *,
     start: GraphicalModel | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float = NEAR,
 ) -> GraphicalModel:
     """The model of the given attributes in which only the selected tables say how they depend on each other."""
     below = _below(answers.domain, domain, selected)

@@ -6,7 +6,8 @@ where m is the product of the one-way tables. The optimum is a log-linear table 
 residual, positive and smooth where nothing was measured. As κ falls, each optimum taking the place of m for the next,
 it goes from independence to the least-squares table; on the way, weak effects that are mostly noise are still small,
 and the wanted tables are at their best. Where to stop is decided by the estimated risk
-(:mod:`margrave.reconstruct.stein`).
+(:mod:`margrave.reconstruct.stein`). Where noise is so large that attributes which determine each other would hardly
+show it, that estimate is mostly noise itself, and independence it is.
 
 Two paths are followed: to the estimates as they were measured, and to estimates that were shrunk residual by residual
 before (:mod:`margrave.reconstruct.shrunk`). One κ for all treats weak and strong interactions alike; the second path
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod, sqrt
 
 import numpy as np
 
@@ -45,6 +47,8 @@ _SURE = 0.05
 """A residual that was shrunk away counts as known this much better than it was measured, in variance."""
 _SURELY = 2.0
 """Independence is left for a table whose risk is lower by so many standard errors of the difference."""
+_VISIBLE = 3.0
+"""An interaction shows where it adds so many standard deviations of noise to the square of its residual."""
 _NEWTON, _CONJUGATE = 8, 60
 _INEXACT = 0.05
 """Steps end a little before the optimum: the misfit may rise by this part of itself and of each dimension."""
@@ -83,6 +87,9 @@ def entropy(
 ) -> Entropy:
     """The table of the least risk on both paths. ``like``: the method whose path alone is followed."""
     tried = probes(estimates, wanted)
+    if not visible(estimates):
+        start = [Path(one, possible).start() for one in (estimates, *(probe.moved for probe in tried))]
+        return Entropy(start[0], float("inf"), risk_of(tried, start), like == f"entropy{SHRUNK}")
     found = []
     if like != f"entropy{SHRUNK}":
         every = [estimates, *(probe.moved for probe in tried)]
@@ -91,6 +98,16 @@ def entropy(
         every = [_shrunk(one) for one in (estimates, *(probe.moved for probe in tried))]
         found.append(replace(_followed(every, tried, possible, progress), shrunk=True))
     return min(found, key=lambda one: one.risk) if found else entropy(estimates, wanted, possible, progress=progress)
+
+
+def visible(estimates: Estimates) -> bool:
+    """Whether noise leaves anything to be seen of interactions: of the strongest, ‖R_T‖² = n² / ∏_{j∈T} k_j."""
+    for margin, variance in estimates.variances.items():
+        freedom = prod(size - 1 for size in estimates.domain.shape(margin))
+        strongest = estimates.total**2 / estimates.domain.cells(margin)
+        if len(margin) > 1 and strongest > _VISIBLE * variance * sqrt(2 * freedom):
+            return True
+    return False
 
 
 def _shrunk(estimates: Estimates) -> Estimates:

@@ -4,14 +4,15 @@ The records fluctuate at a temperature that falls. Each value of each record is 
 probability ∝ p exp(−misfit/τ), where p is how probable it is before the tables are looked at
 (:mod:`margrave.reconstruct.records.prior`): in a record of its kind, which is drawn then, given its values, or by a
 model. At temperature τ = 1 this leads to draws from a posterior; at a low one the
-records follow the noise. The temperature of the least estimated error is taken
-(:mod:`margrave.reconstruct.records.risk`). The records that are published are those nearest to the mean of its states.
+records follow the noise. The temperature of the least estimated error is looked for with few states of each
+(:mod:`margrave.reconstruct.records.risk`), and then held for many. The records that are published are those nearest to
+the mean of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from margrave.algebra.domain import Margin
 from margrave.noise import Generator
 from margrave.planning.limits import (
     FREEZE_READS,
+    HELD_READS,
     RECORD_FREEZES,
     RECORD_SETTLES,
     RECORD_STATES,
@@ -86,16 +88,6 @@ class Fitted:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """The records at the end of a temperature, the mean of its states, and the estimated error of that."""
-
-    codes: Codes
-    mean: Floats
-    temperature: float
-    error: float
-
-
 class Sampler:
     """Records that fluctuate: ``codes`` has a row for each record and a column for each variable."""
 
@@ -153,6 +145,16 @@ class Sampler:
         return np.array(left)
 
 
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The records at the end of a temperature, the mean of its states, and the estimated error of that."""
+
+    sampler: Sampler
+    mean: Floats
+    temperature: float
+    error: float
+
+
 def _distance(misfit: Energy, counts: Floats, mean: Floats) -> float:
     return 0.5 * float((misfit.tables.squares(counts - mean) / misfit.variances).sum())
 
@@ -189,12 +191,12 @@ def fit_records(
     try:
         if margins and count:
             _find(search, drawn, known_noise(misfit, seed), temperature)
-            sampler.codes = search.best.codes
-            sampler.freeze(search.best.mean)
+            search.best.sampler.freeze(search.best.mean)
     except KeyboardInterrupt:
         if not keep:
             raise
-        sampler.codes, finished = search.best.codes, False
+        finished = False
+    sampler = search.best.sampler
     chi_squared, freedoms = search.jury.chi_squared(sampler.counts())
     return Fitted(
         found.attributes(sampler.codes),
@@ -210,7 +212,8 @@ def _find(search: Search, drawn: Callable[[Floats], Pull], noise: Floats, temper
     if temperature is None:
         search.cool(noise, (drawn(noise / 2), drawn(-noise / 2)))
     else:
-        search.hold(temperature, drawn(np.zeros_like(noise)))
+        search.reach(temperature, drawn(np.zeros_like(noise)))
+    search.hold(drawn(np.zeros_like(noise)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +237,8 @@ class Search:
         self._told = 0
         self._settle = sweeps(RECORD_SETTLES, SETTLE_READS, sampler.work)
         self._states = sweeps(RECORD_STATES, STATE_READS, sampler.work)
-        self.best = _State(sampler.codes, np.zeros(0), HOTTEST, np.inf)
+        self._held = sweeps(RECORD_STATES, HELD_READS, sampler.work)
+        self.best = _State(sampler, np.zeros(0), HOTTEST, np.inf)
 
     def cool(self, noise: Floats, drawn: tuple[Pull, Pull]) -> None:
         """From the hottest temperature downwards, until it is clearly worse or no better for long; then between.
@@ -258,22 +262,29 @@ class Search:
         self, twins: tuple[Sampler, Sampler], drawn: tuple[Pull, Pull], temperature: float, noise: Floats
     ) -> tuple[float, bool]:
         """Stay at a temperature with two sets of records; the estimated error there, and whether it is the best."""
-        one, other = (self._stay(twin, temperature, pull) for twin, pull in zip(twins, drawn, strict=True))
+        one, other = (
+            self._stay(twin, temperature, pull, self._states) for twin, pull in zip(twins, drawn, strict=True)
+        )
         mean = (one + other) / 2
         error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
         self._report(mean)
         better = error < _BETTER * self.best.error
         if better:
-            self.best = _State(twins[0].codes.copy(), mean, temperature, error)
+            self.best = _State(twins[0].copy(), mean, temperature, error)
         return error, better
 
-    def hold(self, temperature: float, drawn: Pull) -> None:
+    def reach(self, temperature: float, drawn: Pull) -> None:
         """Straight to a temperature that is known to be good."""
         for hotter in (8, 4, 2):
             self._sweeps(self.sampler, hotter * temperature, self._settle, drawn)
-        mean = self._stay(self.sampler, temperature, drawn)
+        self.best = _State(self.sampler, np.zeros(0), temperature, np.inf)
+
+    def hold(self, drawn: Pull) -> None:
+        """Stay at the best temperature, with the estimates as they are."""
+        best = self.best
+        mean = self._stay(best.sampler, best.temperature, drawn, self._held)
         self._report(mean)
-        self.best = _State(self.sampler.codes, mean, temperature, np.inf)
+        self.best = replace(best, mean=mean)
 
     def _report(self, mean: Floats) -> None:
         if self._progress is not None:
@@ -286,11 +297,11 @@ class Search:
         for _ in range(count):
             sampler.sweep(pulls, temperature)
 
-    def _stay(self, sampler: Sampler, temperature: float, drawn: Pull) -> Floats:
-        """The mean of the states at a temperature."""
+    def _stay(self, sampler: Sampler, temperature: float, drawn: Pull, states: int) -> Floats:
+        """The mean of so many states at a temperature."""
         self._sweeps(sampler, temperature, self._settle, drawn)
         total = np.zeros(self.misfit.tables.size)
-        for _ in range(self._states):
+        for _ in range(states):
             self._sweeps(sampler, temperature, 1, drawn)
             total += sampler.counts()
-        return total / self._states
+        return total / states

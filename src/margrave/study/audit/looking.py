@@ -18,6 +18,7 @@ import numpy as np
 
 from margrave.algebra.arrays import Floats, Integers
 from margrave.algebra.domain import Margin
+from margrave.algebra.query import Query, answer
 from margrave.budget.events import Round
 from margrave.budget.units import ZCDP, Budget, PureDP, amount
 from margrave.crossing import Answer, Measured
@@ -84,7 +85,18 @@ def _rounds_price(plan: Plan, move: Exchange) -> Fraction:
         epsilon = 2 * one.selection.rate * max(weight * l1 for weight, l1, _ in steps)
         total += epsilon if one.selection.pure else epsilon**2 / 8
         total += max(one.noise.price(l1, l2_squared) for _, l1, l2_squared in steps)
+    if plan.rest:
+        total += plan.rest.parts * max(_part_price(plan, query, move) for query in plan.dividing)
     return total * int(plan.protection.records**plan.cost.power)
+
+
+def _part_price(plan: Plan, query: Query, move: Exchange) -> Fraction:
+    """What one part of the rest costs for a move, if the query gets it."""
+    sides = (answer(plan.domain, query, table(plan, side, query.margin)) for side in (move.put, move.taken))
+    put, taken = (side.ravel().tolist() for side in sides)
+    steps = [one - other for one, other in zip(put, taken, strict=True)]
+    one = plan.rest.measurement(plan.domain, query, 1, plan.measurements[0].noise, plan.protection)
+    return one.noise.price(sum(map(abs, steps)), sum(step * step for step in steps))
 
 
 def _priced(pure: bool, epsilon: Fraction) -> Budget:
@@ -175,7 +187,7 @@ def transcripts(plan: Plan, audited: DataPair, effort: Effort) -> Finding:
     runs = max(_FEWEST, effort.releases // _SLOWER) // 2
     audited = replace(audited, units=together(plan.cost, runs))
     sides = [(*audited.others, *audited.side(near) * (audited.units * audited.records)) for near in (True, False)]
-    counts = [{margin: table(plan, side, margin) for margin in plan.candidates.margins} for side in sides]
+    counts = [{margin: table(plan, side, margin) for margin in plan.looked} for side in sides]
     fixed = [answers(plan, side) for side in sides]
     scores: list[Floats] = []
     for near in (True, False):
@@ -190,14 +202,18 @@ def transcripts(plan: Plan, audited: DataPair, effort: Effort) -> Finding:
 
 
 def _score(plan: Plan, made: Measured, fixed: Sequence[list[Integers]], counts: Sequence[Counts]) -> float:
-    score, known = 0.0, len(plan.measurements)
+    score, known, ended = 0.0, len(plan.measurements), len(plan.measurements) + len(plan.rounds)
     for drawn, x, y in zip(made.answers[:known], fixed[0], fixed[1], strict=True):
         score += float(log_ratio(drawn.measurement.noise, drawn.outputs.reshape(x.shape), x, y).sum())
-    for at, (one, answer) in enumerate(zip(plan.rounds, made.answers[known:], strict=True), start=known):
-        margin = answer.measurement.query.margin
+    for at, (one, drawn) in enumerate(zip(plan.rounds, made.answers[known:ended], strict=True), start=known):
+        margin = drawn.measurement.query.margin
         x, y = (side[margin] for side in counts)
-        score += float(log_ratio(one.noise, answer.outputs.reshape(x.shape), x, y).sum())
+        score += float(log_ratio(one.noise, drawn.outputs.reshape(x.shape), x, y).sum())
         earlier = replace(made, answers=made.answers[:at])
         here, there = (likelihoods(plan, one, earlier, side) for side in counts)
         score += here.get(margin, 0.0) - there.get(margin, 0.0)
+    for drawn in made.answers[ended:]:
+        query = drawn.measurement.query
+        x, y = (answer(plan.domain, query, side[query.margin]) for side in counts)
+        score += float(log_ratio(drawn.measurement.noise, drawn.outputs.reshape(x.shape), x, y).sum())
     return score

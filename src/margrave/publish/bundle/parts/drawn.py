@@ -2,13 +2,14 @@
 
 A line that names the format and the question, then every number as eight bytes, the lowest first: the outputs of each
 measurement, the exact tables and the single exact cells, all in the order of the plan. Of a round that selects a table,
-the number of the table among the candidates, and as many numbers as the largest of these has, zeros after its own. So
+the number of the table among the candidates, and as many numbers as the largest of these has, zeros after its own. Of
+the rest of the budget, for each query that can get parts of it how many it got, and its outputs, zeros where none. So
 the length follows from the plan alone, and whether there is room for it says nothing about the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
 from typing import IO
@@ -49,6 +50,7 @@ def unpack(plan: Plan, question: str, content: Content) -> Measured:
     found = arrays_of(question, content, tuple(_shapes(plan)))
     answers = tuple([Answer(one, next(found)) for one in plan.measurements])
     answers += tuple([_selected(plan, one, int(next(found)), next(found)) for one in plan.rounds])
+    answers += tuple(_divided(plan, found))
     exact = {margin: next(found) for margin in plan.exact}
     return Measured(answers, exact, True, {cell: int(next(found)) for cell in plan.cells})
 
@@ -79,15 +81,18 @@ def _shapes(plan: Plan) -> Iterator[tuple[int, ...]]:
     yield from (one.query.shape(plan.domain) for one in plan.measurements)
     for _ in plan.rounds:
         yield from ((), (_largest(plan),))
+    for query in plan.dividing if plan.rest else ():
+        yield from ((), query.shape(plan.domain))
     yield from map(plan.domain.shape, plan.exact)
     yield from (() for _ in plan.cells)
 
 
 def _parts(plan: Plan, question: str, measured: Measured) -> Iterator[bytes]:
-    answers = chain.from_iterable(_arrays(plan, answer) for answer in measured.answers)
+    ended = {one.measurement.query: one for one in measured.answers if one.measurement.parts}
+    answers = chain.from_iterable(_arrays(plan, one) for one in measured.answers if not one.measurement.parts)
     exact = (measured.exact[margin] for margin in plan.exact)
     cells = np.array([measured.cells[cell] for cell in plan.cells], dtype=_NUMBER)
-    return bytes_of(question, chain(answers, exact, (cells,)))
+    return bytes_of(question, chain(answers, _parts_of(plan, ended), exact, (cells,)))
 
 
 def _largest(plan: Plan) -> int:
@@ -112,6 +117,26 @@ def _selected(plan: Plan, one: Round, number: int, outputs: NDArray[np.int64]) -
     margin = plan.candidates.margins[number]
     shape = plan.domain.shape(margin)
     return Answer(Measurement(Query(margin), one.noise, one.selection), outputs[: prod(shape)].reshape(shape))
+
+
+def _parts_of(plan: Plan, ended: Mapping[Query, Answer]) -> Iterator[NDArray[np.int64]]:
+    """What is kept of the answers that the rest of the budget went to."""
+    for query in plan.dividing if plan.rest else ():
+        one = ended.get(query)
+        yield np.array(0 if one is None else one.measurement.parts)
+        yield np.zeros(query.shape(plan.domain), dtype=np.int64) if one is None else one.outputs
+
+
+def _divided(plan: Plan, found: Iterator[NDArray[np.int64]]) -> Iterator[Answer]:
+    """The inverse."""
+    noise, left = plan.measurements[0].noise, plan.rest.parts
+    for query in plan.dividing if plan.rest else ():
+        parts, outputs = int(next(found)), next(found)
+        left -= parts
+        if parts < 0 or left < 0:
+            raise VerificationError("the noisy answers that the ledger keeps have more of the budget than the plan")
+        if parts:
+            yield Answer(plan.rest.measurement(plan.domain, query, parts, noise, plan.protection), outputs)
 
 
 def _array(file: IO[bytes], shape: tuple[int, ...]) -> NDArray[np.int64]:

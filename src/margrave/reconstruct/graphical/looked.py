@@ -1,0 +1,91 @@
+"""What the answers to a plan that looks at the data tell so far, and how the rest of its budget is divided by it.
+
+Only noisy answers come in here. In a selected table and in single attributes the model follows the answers, and says
+nothing of its own; in every other pair of attributes it predicts a residual, and how far the noisy one is from that,
+beyond its noise, tells how far off the model may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from margrave.algebra.arrays import Floats
+from margrave.algebra.domain import Margin
+from margrave.algebra.query import Query, spread
+from margrave.algebra.residual import residuals
+from margrave.budget.events import Measurement
+from margrave.crossing import Measured
+from margrave.errors import RefusedError
+from margrave.planning.expected import Expected
+from margrave.planning.forecast.accuracy import Accuracy
+from margrave.planning.looking.dividing import Doubt, divide
+from margrave.planning.plan import Plan
+from margrave.planning.publication.publishing import used_domain
+from margrave.reconstruct.graphical.model import GraphicalModel
+from margrave.reconstruct.graphical.selected import answers_of, model_of
+from margrave.reconstruct.unbiased import Fit
+
+_RELIED_ON = 2.0
+"""What an error in a selected table counts for: the model has it in all tables between its attributes and others."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoFar:
+    """The unbiased estimates so far, the tables that were selected, and the model of these."""
+
+    fit: Fit
+    selected: Sequence[Margin]
+    model: GraphicalModel
+
+
+def so_far(plan: Plan, measured: Measured, start: GraphicalModel | None = None) -> SoFar:
+    """What the answers so far tell. ``start``: the model of the round before."""
+    domain = used_domain(plan)
+    measurements = tuple(answer.measurement for answer in measured.answers)
+    selected = [one.query.margin for one in measurements if one.selection is not None]
+    fit = Fit(Accuracy(plan.domain, measurements, plan.exact, ()), measured)
+    model = model_of(answers_of(fit, domain, selected), domain, selected, start=start)
+    return SoFar(fit, selected, model)
+
+
+def divided(plan: Plan, told: SoFar) -> list[Measurement]:
+    """The measurements that the rest of the budget goes to."""
+    queries, noise = plan.dividing, plan.measurements[0].noise
+
+    def measurement(query: Query, parts: int) -> Measurement:
+        return plan.rest.measurement(plan.domain, query, parts, noise, plan.protection)
+
+    doubts = {}
+    for query in queries:
+        variance = measurement(query, 1).noise.variance * float(spread(plan.domain, query, query.margin))
+        doubts[query.margin] = _doubt(told, query.margin, 1 / variance)
+    parts = divide(plan.domain, plan.candidates, doubts, plan.rest.parts)
+    return [measurement(query, some) for query, some in zip(queries, parts, strict=True) if some]
+
+
+def _doubt(told: SoFar, margin: Margin, part: float) -> Doubt:
+    domain, variance = told.fit.accuracy.domain, told.fit.accuracy.variance(margin)
+    total = max(1, round(float(told.fit.margin(()))))
+    sizes = np.concatenate([[0.0], Expected(total).spreads(domain, margin)])
+    if len(margin) == 1 or margin in told.selected:
+        relied_on = _RELIED_ON if len(margin) > 1 else 1.0
+        return Doubt(1 / variance, part, np.zeros(sizes.shape), np.full(sizes.shape, 1 / len(sizes)), relied_on)
+    with np.errstate(divide="ignore"):
+        return Doubt(1 / variance, part, 1 / sizes, _chances(told, margin, variance, sizes))
+
+
+def _chances(told: SoFar, margin: Margin, variance: float, sizes: Floats) -> Floats:
+    """How likely the model is off by each of some sizes, which were all as likely before, given the noisy residual."""
+    domain = told.fit.accuracy.domain
+    try:
+        expected = residuals(domain, margin, told.model.margin(margin))[margin]
+    except RefusedError:  # The model says nothing about it within its room.
+        return np.full(sizes.shape, 1 / len(sizes))
+    off = float(((told.fit.residual(margin) - expected) ** 2).sum())
+    freedom = float(np.prod([size - 1 for size in domain.shape(margin)]))
+    likely = -0.5 * (freedom * np.log(variance + sizes) + off / (variance + sizes))
+    weights = np.exp(likely - likely.max())
+    return np.asarray(weights / weights.sum())
