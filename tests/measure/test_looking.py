@@ -74,6 +74,45 @@ def test_an_interval_holds_all_that_the_unbiased_one_holds_and_the_published_cou
         assert table["count"].between(table["low"], table["high"]).all()
 
 
+def of_many_values(count=20_000, size=12, seed=3):
+    """A chain of attributes of twelve values: enough cells to tell how far off published counts are."""
+    random = np.random.default_rng(seed)
+    columns = [random.choice(size, count, p=random.dirichlet(np.full(size, 0.6)))]
+    for _ in range(4):
+        drawn = random.dirichlet(np.full(size, 0.4), size)
+        columns.append(
+            (random.random(count)[:, None] > drawn[columns[-1]].cumsum(axis=1)).sum(axis=1).clip(0, size - 1)
+        )
+    return pd.DataFrame(dict(zip("abcde", columns, strict=True)))
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth_as_often_as_they_say_and_are_narrower_than_unbiased_ones(tmp_path):
+    data = of_many_values()
+    spec = mg.Spec.from_dict(
+        {
+            "attributes": {name: {"range": [0, 11]} for name in data},
+            "release": {"all": 2, "strategy": "adaptive"},
+            "privacy": {"rho": "0.01"},
+        }
+    )
+    exact, held, wide = mg.count(spec, data).counts, [], []
+    for seed in range(4):
+        out = mg.release(spec, data, seed=seed)
+        for margin in (one for one in out.plan.spec.margins if len(one) == 2):
+            table, truth = out.table(*margin), exact[margin].ravel()
+            away = truth >= out.plan.forecast_of(margin, 0.95).half_width
+            held.append((table["low"].le(truth) & table["high"].ge(truth))[away])
+            wide.append((table["high"] - table["count"])[away] / out.plan.forecast_of(margin, 0.95).half_width)
+    assert 0.91 < np.mean(np.concatenate(held)) < 0.99
+    assert np.mean(np.concatenate(wide)) < 0.95
+    out.save(tmp_path / "out")
+    verify(tmp_path / "out", bars=True)
+    again = mg.Release.load(tmp_path / "out")
+    assert again.publication.spreads == out.publication.spreads != ()
+    pd.testing.assert_frame_equal(again.table("a", "b"), out.table("a", "b"))
+
+
 def test_the_published_tables_are_nearer_to_the_truth_than_the_unbiased_ones():
     spec, exact = spec_with((("rho", "0.002"),)), mg.count(spec_with(), people())
     published = unbiased = 0.0

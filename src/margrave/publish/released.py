@@ -37,6 +37,7 @@ from margrave.reconstruct.bars import (
 )
 from margrave.reconstruct.publication import Published
 from margrave.reconstruct.publishable import publishable
+from margrave.reconstruct.records.spread import spread_at
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
 
@@ -202,11 +203,17 @@ class Released:
         return rounded(errors), rounded(widths)
 
     def _shifted_errors(self, margin: Margin, level: float) -> Bars:
-        """Those of the unbiased cells and, where a total was raised or a model fitted, how far off the others are."""
+        """Those of the unbiased cells: as much of them as known noise has told, where it has; otherwise, where a total
+        was raised or a model fitted, with how far off the others are.
+        """
         errors, widths = self._cell_errors(margin, level)
         if self.publication is None or self.publication.method not in UNSIMULATED:
             return errors, widths
-        added = np.abs(self.published(margin) - self.unbiased(margin)).ravel()
+        counts = self.published(margin).ravel()
+        if self.publication.spreads and margin in self._wanted:
+            part = spread_at(self.publication.spreads, counts / np.maximum(errors, 1e-9))
+            return part * errors, np.maximum(part * widths, 1.0)
+        added = np.abs(counts - self.unbiased(margin).ravel())
         return np.hypot(errors, added), widths + added
 
     def share_widths(self, margin: Margin, whole: Margin) -> NDArray[np.float64] | None:

@@ -13,6 +13,7 @@ from margrave.algebra.arrays import Counts
 from margrave.algebra.domain import Domain, Margin
 from margrave.crossing import Measured
 from margrave.reconstruct.held import Held
+from margrave.reconstruct.records.spread import Spreads
 
 AS_MEASURED = "with so little noise the whole numbers are those of the unbiased tables"
 NOT_AS_MEASURED = (
@@ -27,7 +28,8 @@ class Published:
     """Counts over all attributes that a wanted table uses, and how they came about.
 
     ``changes``: for each wanted table, the largest change of one of its cells by rounding. Of fitted records, the
-    ``temperature`` that they were fitted at, and ``misfits``: for each wanted table χ² for each degree of freedom.
+    ``temperature`` that they were fitted at, and ``misfits``: for each wanted table χ² for each degree of freedom; and
+    how far off counts are, as a part of the unbiased ones' errors, where that was told by known noise (``spreads``).
     """
 
     domain: Domain
@@ -38,6 +40,7 @@ class Published:
     notes: tuple[str, ...] = ()
     temperature: float | None = None
     misfits: dict[Margin, float] = field(default_factory=dict)
+    spreads: Spreads = ()
 
     @property
     def whole(self) -> bool:

@@ -36,6 +36,7 @@ from margrave.reconstruct.records.kinds import Kinds, copied
 from margrave.reconstruct.records.layout import tables
 from margrave.reconstruct.records.prior import Mixture, RecordPrior
 from margrave.reconstruct.records.risk import Judge, judge, known_noise, moved
+from margrave.reconstruct.records.spread import Spreads, spreads
 from margrave.reconstruct.records.variables import Variables
 from margrave.reconstruct.records.zeros import Zeros
 
@@ -62,7 +63,7 @@ class Fitted:
 
     ``codes``: a row for each record, a column for each attribute. ``chi_squared``: for each wanted table the misfit of
     the records in units of the noise, and ``freedoms`` what noise alone would make of it. ``finished``: whether the
-    fit came to its end.
+    fit came to its end. ``spreads``: how far off counts are, where a temperature was looked for.
     """
 
     codes: Codes
@@ -70,6 +71,7 @@ class Fitted:
     chi_squared: dict[Margin, float]
     freedoms: dict[Margin, float]
     finished: bool
+    spreads: Spreads
 
     def misfits(self) -> dict[Margin, float]:
         """For each wanted table χ² for each degree of freedom: 1 is what noise alone explains."""
@@ -147,12 +149,15 @@ class Sampler:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """The records at the end of a temperature, the mean of its states, and the estimated error of that."""
+    """The records at the end of a temperature, the mean of its states, and the estimated error of that. ``followed``:
+    how they changed with known noise.
+    """
 
     sampler: Sampler
     mean: Floats
     temperature: float
     error: float
+    followed: Floats | None = None
 
 
 def _distance(misfit: Energy, counts: Floats, mean: Floats) -> float:
@@ -187,23 +192,25 @@ def fit_records(
     def drawn(step: Floats) -> Pull:
         return Pull(misfit.pulled(step), prior.leaning(misfit.tables, moved(estimates, misfit.tables, step)))
 
-    finished = True
+    finished, noise = True, known_noise(misfit, seed)
     try:
         if margins and count:
-            _find(search, drawn, known_noise(misfit, seed), temperature)
+            _find(search, drawn, noise, temperature)
             search.best.sampler.freeze(search.best.mean)
     except KeyboardInterrupt:
         if not keep:
             raise
         finished = False
-    sampler = search.best.sampler
-    chi_squared, freedoms = search.jury.chi_squared(sampler.counts())
+    sampler, followed = search.best.sampler, search.best.followed
+    counts = sampler.counts()
+    chi_squared, freedoms = search.jury.chi_squared(counts)
     return Fitted(
         found.attributes(sampler.codes),
         search.best.temperature,
         dict(zip(wanted, chi_squared.tolist(), strict=True)),
         dict(zip(wanted, freedoms.tolist(), strict=True)),
         finished,
+        () if followed is None else spreads(estimates, wanted, misfit.tables, counts, followed, noise),
     )
 
 
@@ -270,7 +277,7 @@ class Search:
         self._report(mean)
         better = error < _BETTER * self.best.error
         if better:
-            self.best = _State(twins[0].copy(), mean, temperature, error)
+            self.best = _State(twins[0].copy(), mean, temperature, error, one - other)
         return error, better
 
     def reach(self, temperature: float, drawn: Pull) -> None:

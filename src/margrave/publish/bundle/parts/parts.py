@@ -35,6 +35,7 @@ from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, numbers_in, rounded
 from margrave.reconstruct.held import FullTable, Margins, Records
 from margrave.reconstruct.publication import Published
+from margrave.reconstruct.records.spread import Spreads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,11 +170,12 @@ def cell_numbers(domain: Domain, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers
 
 
-def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float]]:
-    """The temperature of fitted records, and how well they fit each wanted table."""
+def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float], Spreads]:
+    """The temperature of fitted records, how well they fit each wanted table, and how far off counts are."""
     try:
         misfits = {domain.margin(row["table"]): float(row["misfit"]) for row in said["misfits"]}
-        return float(said["temperature"]), misfits
+        spreads = tuple((float(one["from"]), float(one["part"])) for one in said.get("spreads", ()))
+        return float(said["temperature"]), misfits, spreads
     except (KeyError, TypeError, ValueError, MargraveError):
         raise BundleError("release.json does not say how the records were fitted") from None
 
@@ -202,6 +204,8 @@ def published_json(published: Published) -> dict[str, Any]:
     if published.temperature is not None:
         misfits = [{"table": list(m), "misfit": round(c, DECIMALS)} for m, c in published.misfits.items()]
         said |= {"temperature": published.temperature, "misfits": misfits}
+    if published.spreads:
+        said["spreads"] = [{"from": edge, "part": part} for edge, part in published.spreads]
     return said
 
 
