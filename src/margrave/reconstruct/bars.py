@@ -102,7 +102,7 @@ class Simulated:
         return size, np.maximum(widths, _least_widths(truth, size, level, whole=self.truth.whole))
 
     def errors_beside(self, margin: Margin, level: float, unbiased: Unbiased) -> tuple[Floats, Floats]:
-        """The same, given how far each cell is from the unbiased one, whose half-widths are for the level (see `apart`).
+        """The same, given how far each cell is from the unbiased one (see `apart`), whose half-width is for the level.
 
         Cells near zero keep what is simulated, where they are pooled apart: most of them rest at zero whatever the
         noise, which no variance describes.
