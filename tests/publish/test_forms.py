@@ -31,6 +31,7 @@ PINNED = {
         8: "0283aa0b052be97ad93db42c6fcd549a73e662eae4547ff5240d0cf65e4a570a",
         9: "db4800c4d8a346b4ded5deb2060631f58446a3e017b8f25d859a29dda928c37c",
         10: "6dfe917b5bc06c4caa5972038f295399f3344d31079f8680ce55b12b0fd83885",
+        11: "63a07474f47ddd1996cf115f034f1439282c4e1b3ad35d0d4c83acb0b34fb9bc",
     },
     "bars": {
         # Only half-widths in closed form differ between the first two.
@@ -39,6 +40,7 @@ PINNED = {
         4: "46e474493e098379248d3de8bf1644d82763e8a60979320d45cde9ff42a288a4",
         5: "62bbfa42eb6ce352ca6b32db9429a5f73faab1a938c119973b161e0cf5b65136",
         6: "36fadb7a53069f7f0d85214fba69ffefd62e3dae9d40ba9063c8c989217372fa",
+        7: "f6126b4f78449964affefb9ba7584b060d8801a2a6f05a6ba32c627c39b0922d",
     },
 }
 """The outputs of each form, as a digest. Past lines stay: bundles of those forms are out there."""

@@ -23,7 +23,10 @@ def published(table):
 def simulated(truth, deviation, count, factor=1.0):
     """Simulations with normal errors."""
     draws = np.random.default_rng(count).normal(size=(count, *SHAPE))
-    return Simulated(published(truth), tuple(published(truth + deviation * draw) for draw in draws), factor)
+    again = tuple(published(truth + deviation * draw) for draw in draws)
+    return Simulated(
+        published(truth), again, factor, lambda margin: np.array([one.margin(margin).ravel() for one in again])
+    )
 
 
 @pytest.mark.parametrize("count", [16, 48])

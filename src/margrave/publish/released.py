@@ -25,6 +25,7 @@ from margrave.publish.estimates import Estimate, Where, half_width, indicator, m
 from margrave.publish.later import Later
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
+from margrave.reconstruct.apart import Unbiased
 from margrave.reconstruct.bars import (
     UNSIMULATED,
     Bars,
@@ -189,9 +190,13 @@ class Released:
 
     def error_bars(self, margin: Margin, level: float | None = None) -> Bars:
         """Errors and half-widths of published cells: none where counts are exact or there can be no records."""
-        uncertain = (possible_mask(self.plan.spec, margin) & ~self.plan.certain(margin)).ravel()
+        uncertain = self._uncertain(margin)
         errors, widths = self._published_errors(margin, self.level if level is None else level)
         return errors * uncertain, widths * uncertain
+
+    def _uncertain(self, margin: Margin) -> NDArray[np.bool_]:
+        """Which cells can have records and are not published without noise."""
+        return (possible_mask(self.plan.spec, margin) & ~self.plan.certain(margin)).ravel()
 
     def _published_errors(self, margin: Margin, level: float) -> Bars:
         """Root mean squared error and half-width of each published cell; without simulation, of the unbiased one."""
@@ -199,7 +204,8 @@ class Released:
             return self.bars[margin]
         if self.simulated is None:
             return self._shifted_errors(margin, level)
-        errors, widths = self.simulated.cell_errors(margin, level)
+        noise = (one * self._uncertain(margin) for one in self._cell_errors(margin, level))
+        errors, widths = self.simulated.errors_beside(margin, level, Unbiased(self.unbiased(margin).ravel(), *noise))
         return rounded(errors), rounded(widths)
 
     def _shifted_errors(self, margin: Margin, level: float) -> Bars:

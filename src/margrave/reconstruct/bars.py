@@ -3,12 +3,13 @@
 Non-negativity and rounding bring bias, so the error of the unbiased table no longer applies. Here the published table
 plays the truth: it is measured again with fresh noise, fitted, made non-negative and rounded, several times over, and
 what comes out is compared with what went in. No data is touched and no budget spent: only published numbers go in. The
-random numbers come from a seed that is published with the bars, so that anybody can simulate them again.
+random numbers come from a seed that is published with the bars, so that anybody can simulate them again. How far the
+published table is from the unbiased one then says how much of the simulations to believe (see `apart`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -26,6 +27,7 @@ from margrave.planning.limits import record_simulations, simulations
 from margrave.planning.publication.publishing import GRAPHICAL, RECORDS
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
+from margrave.reconstruct.apart import Apart, Unbiased
 from margrave.reconstruct.publication import Published, digest
 from margrave.reconstruct.unbiased import Fit
 
@@ -75,11 +77,13 @@ class Simulated:
 
     ``factor``: what the simulated errors are multiplied by. A published table is smoother than the truth, so that
     simulations around it see too little of the bias; how much is estimated from the unbiased tables (see `_factor`).
+    ``unbiased_again``: one row a simulation, the unbiased counts of a margin from the same simulated measurements.
     """
 
     truth: Published
     again: tuple[Published, ...]
     factor: float
+    unbiased_again: Callable[[Margin], Floats]
 
     def errors(self, margin: Margin) -> Floats:
         """One row a simulation: published minus truth, for each cell of the margin."""
@@ -93,12 +97,27 @@ class Simulated:
         the error of the release itself is not among those that its bar is made of either: for normal errors this is
         Student's t.
         """
-        truth = self.truth.margin(margin).ravel().astype(np.float64)
-        near, size, widths = self._pooled(self.errors(margin), truth, _LEAST, level)
-        if self.truth.whole:
-            # No noise can be so small that a published 0 excludes 1.
-            widths[near] = np.maximum(widths[near], 1.0)
-        return size, widths
+        truth = self._truth(margin)
+        size, widths = self._pooled(self.errors(margin), truth, _LEAST, level)
+        return size, np.maximum(widths, _least_widths(truth, size, level, whole=self.truth.whole))
+
+    def errors_beside(self, margin: Margin, level: float, unbiased: Unbiased) -> tuple[Floats, Floats]:
+        """The same, given how far each cell is from the unbiased one (see `apart`), whose half-width is for the level.
+
+        Cells near zero keep what is simulated, where they are pooled apart: most of them rest at zero whatever the
+        noise, which no variance describes.
+        """
+        truth, (size, widths) = self._truth(margin), self.cell_errors(margin, level)
+        near = truth < 2 * size
+        kept = near & _pooled_apart(near)
+        unit = np.maximum(unbiased.errors, _LEAST)
+        again, unbiased_again = _rows(self.again, margin) / unit, self.unbiased_again(margin) / unit
+        pools = np.where(unbiased.errors > 0, kept, 2)
+        apart = Apart(truth / unit, unbiased.counts / unit, again, unbiased_again, pools)
+        found = np.maximum(unit * apart.errors(), _LEAST)
+        wide = found * np.maximum(unbiased.widths / unit, _normal(level))
+        size, widths = np.where(kept, size, found), np.where(kept, widths, wide)
+        return size, np.maximum(widths, _least_widths(truth, size, level, whole=self.truth.whole))
 
     def share_widths(self, margin: Margin, whole: Margin, level: float) -> Floats:
         """The half-width around each cell's share of the records that have the same values of ``whole``.
@@ -114,7 +133,8 @@ class Simulated:
         widths = np.ones(there.shape)
         if there.any():
             shares, least = flat[:, there] / below[:, there], _LEAST / below[0, there]
-            near, _, found = self._pooled(shares[1:] - shares[0], shares[0], least, level)
+            size, found = self._pooled(shares[1:] - shares[0], shares[0], least, level)
+            near = shares[0] < 2 * size
             found = np.where(near & self.truth.whole, np.maximum(found, 1 / below[0, there]), found)
             widths[there] = np.minimum(found, 1.0)
         return widths
@@ -136,22 +156,28 @@ class Simulated:
 
         return size, size * float(stdtrit(len(squares), (1 + level) / 2))
 
-    def _pooled(
-        self, errors: Floats, truth: Floats, least: float | Floats, level: float
-    ) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Which numbers are near zero, the root mean square of their errors (a row a simulation), and half-widths."""
+    def _truth(self, margin: Margin) -> Floats:
+        return self.truth.margin(margin).ravel().astype(np.float64)
+
+    def _pooled(self, errors: Floats, truth: Floats, least: float | Floats, level: float) -> tuple[Floats, Floats]:
+        """The root mean square of the errors of some numbers (a row a simulation), and half-widths."""
         squares = (self.factor * errors) ** 2
         others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
         units = np.sqrt(squares / np.maximum(others, np.square(least)))
         size = np.maximum(np.sqrt(squares.mean(axis=0)), least)
         near = truth < 2 * size
         quantiles = np.full(size.shape, np.quantile(units, level))
-        if min(near.sum(), (~near).sum()) >= _POOL:
+        if _pooled_apart(near):
             quantiles[~near] = np.quantile(units[:, ~near], level)
             quantiles[near] = np.quantile(units[:, near], level)
         # A cell near zero rests and seldom jumps: too seldom for a quantile, so that of a normal error is the least.
         quantiles[near] = np.maximum(quantiles[near], _normal(level))
-        return near, size, size * quantiles
+        return size, size * quantiles
+
+
+def _pooled_apart(near: NDArray[np.bool_]) -> bool:
+    """Whether there are enough cells near zero, and away from it, for the errors of both to be pooled apart."""
+    return bool(min(near.sum(), (~near).sum()) >= _POOL)
 
 
 def _normal(level: float) -> float:
@@ -159,12 +185,15 @@ def _normal(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
+def _least_widths(counts: Floats, errors: Floats, level: float, *, whole: bool) -> Floats:
+    """The least half-width of each cell: near zero that of a normal error, so that a published 0 never excludes 1."""
+    least = _normal(level) * errors
+    return np.where(counts < 2 * errors, np.maximum(least, 1.0) if whole else least, 0.0)
+
+
 def too_small(counts: Floats, errors: Floats, widths: Floats, level: float, *, whole: bool) -> NDArray[np.bool_]:
     """The cells whose bars are smaller than any simulation makes them (see `Simulated.cell_errors`)."""
-    near = counts < 2 * errors
-    least = np.where(near, _normal(level) * errors, 0.0)
-    if whole:
-        least = np.where(near, np.maximum(least, 1.0), least)
+    least = _least_widths(counts, errors, level, whole=whole)
     return np.asarray((errors < _LEAST) | (widths < least - _ROUNDED))
 
 
@@ -183,17 +212,28 @@ def simulate(plan: Plan, fit: Fit, published: Published, seed: str, progress: Pr
         table = found[digest(one)]
         assert table is not None
         again.append(table)
-    return Simulated(published, tuple(again), _factor(plan, fit, published, fits, again) if count else 1.0)
+
+    def unbiased_again(margin: Margin) -> Floats:
+        return np.array([_unbiased(plan, one, margin) for one in fits])
+
+    factor = _factor(plan, fit, published, unbiased_again, again) if count else 1.0
+    return Simulated(published, tuple(again), factor, unbiased_again)
 
 
-def _factor(plan: Plan, fit: Fit, published: Published, fits: Sequence[Fit], again: Sequence[Published]) -> float:
+def _factor(
+    plan: Plan,
+    fit: Fit,
+    published: Published,
+    unbiased_again: Callable[[Margin], Floats],
+    again: Sequence[Published],
+) -> float:
     """By how much the simulated errors of all wanted tables are too small."""
     return understated(
         Compared(
             published.margin(margin).ravel().astype(np.float64),
             _unbiased(plan, fit, margin),
             _rows(again, margin),
-            np.array([_unbiased(plan, one, margin) for one in fits]),
+            unbiased_again(margin),
             plan.mean_variance(margin),
         )
         for margin in plan.spec.margins

@@ -254,7 +254,12 @@ def simulate_local(plan: LocalPlan, fit: LocalFit, published: Published, seed: s
     fits = [fit.again(shares_of(published, fit.reports), normals) for _ in range(count)]
     again = [publish_local(plan, one, seed, like=published) for one in fits]
     tables = tuple(one for one in again if one is not None)
-    return Simulated(published, tables, understated(_compared(plan, fit, published, fits, tables)))
+
+    def unbiased_again(margin: Margin) -> Floats:
+        return np.array([fit.reports * one.shares(margin).ravel() for one in fits])
+
+    factor = understated(_compared(plan, fit, published, unbiased_again, tables))
+    return Simulated(published, tables, factor, unbiased_again)
 
 
 def shares_of(published: Published, reports: int) -> Population:
@@ -267,7 +272,11 @@ def shares_of(published: Published, reports: int) -> Population:
 
 
 def _compared(
-    plan: LocalPlan, fit: LocalFit, published: Published, fits: Sequence[LocalFit], again: Sequence[Published]
+    plan: LocalPlan,
+    fit: LocalFit,
+    published: Published,
+    unbiased_again: Callable[[Margin], Floats],
+    again: Sequence[Published],
 ) -> Iterator[Compared]:
     size = fit.reports
     errors = CellErrors(fit, shares_of(published, size))
@@ -276,6 +285,6 @@ def _compared(
             published.margin(margin).ravel().astype(np.float64),
             size * fit.shares(margin).ravel(),
             np.array([one.margin(margin).ravel() for one in again], dtype=np.float64),
-            np.array([size * one.shares(margin).ravel() for one in fits]),
+            unbiased_again(margin),
             size**2 * float(errors.variances(margin).mean()),
         )

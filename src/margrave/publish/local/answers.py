@@ -21,6 +21,7 @@ from margrave.planning.defaults import LEVEL
 from margrave.planning.local.shuffle import Shuffled
 from margrave.publish.microdata import frame
 from margrave.publish.numbers import rounded
+from margrave.reconstruct.apart import Unbiased
 from margrave.reconstruct.bars import Bars, Simulated
 from margrave.reconstruct.local import LocalFit, digest, simulate_local, unbiased_only
 from margrave.reconstruct.publication import Published
@@ -102,8 +103,9 @@ class LocalAnswers:
             return np.zeros(self.domain.cells(margin)), np.zeros(self.domain.cells(margin))
         if self.simulated is None:
             return self._unbiased_errors(margin, level)
-        errors, widths = self.simulated.cell_errors(margin, level)
         possible = possible_mask(self.plan.spec.base, margin).ravel()
+        noise = (one * possible for one in self._unbiased_errors(margin, level))
+        errors, widths = self.simulated.errors_beside(margin, level, Unbiased(self.unbiased(margin).ravel(), *noise))
         return rounded(errors * possible), rounded(widths * possible)
 
     def _unbiased_errors(self, margin: Margin, level: float) -> Bars:

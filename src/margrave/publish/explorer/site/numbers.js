@@ -2,7 +2,7 @@
 // view.py: tests hold both to the same numbers. A classic script, since browsers load no modules from a folder.
 "use strict";
 globalThis.margrave = (() => {
-const LEAST = 0.25, POOL = 8, HEAVIEST = 3;
+const LEAST = 0.25, HEAVIEST = 3;
 const CHOICES = {
   share: ["none", "rows", "columns", "all"], order: ["declared", "largest", "smallest"],
   chart: ["table", "bars", "heat", "panels"], numbers: ["published", "unbiased"],
@@ -55,13 +55,27 @@ async function numbersIn([kind, text]) {
   return Float64Array.from(new KINDS[kind](await new Response(stream).arrayBuffer()));
 }
 
+const sized = (attributes) => ({ attributes, cells: attributes.reduce((all, one) => all * one.values.length, 1) });
+
+/** The bars of the cells of each table, by its attributes: errors, and then half-widths. */
+async function barsOf({ attributes, published }) {
+  const numbers = await numbersIn(published.bars), found = new Map();
+  let from = 0;
+  for (const margin of published.parts) {
+    const to = from + 2 * sized(attributes.filter(({ name }) => margin.includes(name))).cells;
+    found.set(margin.join("\n"), numbers.subarray(from, to));
+    from = to;
+  }
+  return found;
+}
+
 /** A release with its numbers unpacked: published are the table and then each simulation. */
 async function unpacked(release) {
-  const sized = (attributes) => ({ attributes, cells: attributes.reduce((all, one) => all * one.values.length, 1) });
   const found = { ...release, published: null, unbiased: null };
   if (release.published) {
     const one = { ...release.published, ...sized(release.attributes), tables: await numbersIn(release.published.counts) };
     for (let at = one.cells; at < one.tables.length; at++) one.tables[at] += one.tables[at % one.cells];
+    one.bars = await barsOf(release);
     found.published = one;
   }
   if (release.unbiased) {
@@ -177,11 +191,6 @@ function bases(grid, base) {
     along.reduce((to, [step, size, group]) => to + (group - (Math.floor(at / step) % size)) * step, at));
 }
 
-function quantile(values, level) {
-  const sorted = Float64Array.from(values).sort(), at = level * (sorted.length - 1), low = Math.floor(at);
-  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
-}
-
 const rounded = (value) => Math.round(value * 1e6) / 1e6 + 0;
 const NONE = { value: null, error: null, low: null, high: null };
 const interval = (value, width, error, least = -Infinity, most = Infinity) => ({
@@ -189,49 +198,33 @@ const interval = (value, width, error, least = -Infinity, most = Infinity) => ({
   low: rounded(Math.max(value - width, least)), high: rounded(Math.min(value + width, most)),
 });
 
-/** Errors and half-widths of cells as they are: those of alike cells are pooled (bars.py). */
-function pooled(release, tables) {
-  const { factor, whole } = release.published, [truth, ...again] = tables;
-  const count = again.length, near = [], size = [], units = [];
-  truth.forEach((value, at) => {
-    const squares = again.map((table) => (factor * (table[at] - value)) ** 2);
-    const all = squares.reduce((one, other) => one + other, 0);
-    size[at] = Math.max(Math.sqrt(all / count), LEAST);
-    near[at] = value < 2 * size[at];
-    units[at] = squares.map((one) => Math.sqrt(one / Math.max((all - one) / (count - 1), LEAST ** 2)));
-  });
-  const close = near.filter(Boolean).length, apart = Math.min(close, near.length - close) >= POOL;
-  const of = (kind) => quantile(units.filter((_, at) => !apart || near[at] === kind).flat(), release.level);
-  const far = of(false), beside = Math.max(of(true), release.normal);
-  return size.map((one, at) => {
-    const width = one * (near[at] ? beside : far);
-    return [one, whole && near[at] ? Math.max(width, 1) : width];
-  });
-}
+/** The table that has the attributes of a grid which matter. */
+const tableOf = (release, grid) => {
+  const names = marginOf(release, grid);
+  return sized(release.attributes.filter((one) => names.includes(one.name)));
+};
 
 /** Which sums have a cell that is neither exact nor empty. */
 function open(release, grid) {
-  const names = marginOf(release, grid);
-  const attributes = release.attributes.filter((one) => names.includes(one.name));
-  const cells = attributes.reduce((all, one) => all * one.values.length, 1);
-  const sure = release.published.sure.find(([margin]) => margin.join("\n") === names.join("\n"))?.[1];
-  const marked = Float64Array.from({ length: cells }, (_, at) => (sure?.[at] === "1" ? 0 : 1));
-  return sums({ attributes, cells }, grid, marked)[0];
+  const table = tableOf(release, grid), names = table.attributes.map((one) => one.name).join("\n");
+  const sure = release.published.sure.find(([margin]) => margin.join("\n") === names)?.[1];
+  return sums(table, grid, Float64Array.from({ length: table.cells }, (_, at) => (sure?.[at] === "1" ? 0 : 1)))[0];
 }
 
-/** Cells as they are: simulated as one table with all its values. */
+/** Cells as they are: their bars are shipped. */
 function plain(release, grid) {
+  const { published } = release, table = tableOf(release, grid);
   const every = grid.map((one) => complete(one) ? one : axis(release.attributes.find((other) => other.name === one.name)));
-  const tables = sums(release.published, every, release.published.tables), unsure = open(release, every);
-  // Numbers are kept to six decimals in bundles, as here.
-  const errors = pooled(release, tables).map((both, at) => both.map((one) => (unsure[at] ? rounded(one) : 0)));
+  const [counts] = sums(published, every, published.tables.subarray(0, published.cells));
+  const bars = published.bars.get(table.attributes.map((one) => one.name).join("\n"));
+  const [errors, widths] = sums(table, every, bars);
   let found = [0];
   grid.forEach((one, at) => {
     const size = every[at].groups.length;
     const codes = complete(one) ? [0] : one.groups.map((group) => group[0]);
     found = found.flatMap((before) => codes.map((number) => before * size + number));
   });
-  return found.map((at) => interval(tables[0][at], errors[at][1], errors[at][0], 0));
+  return found.map((at) => interval(counts[at], widths[at], errors[at], 0));
 }
 
 /** Published sums, shares and differences: each is judged by its own simulations. */

@@ -1,9 +1,9 @@
 """What a static site ships so that a browser computes any number of a release with its interval.
 
-Published numbers: the published table and its simulations, cell by cell. Unbiased ones: the tables that are known, and
-how each of their cells is made of the noisy outputs of the measurements. Every count, sum, share and difference follows
-from these as it does here (`figures.py`), and `numbers.js` does the same steps. The size is bounded; what cannot be
-shipped says why.
+Published numbers: the published table and its simulations, cell by cell, and the error bars of all its tables.
+Unbiased ones: the tables that are known, and how each of their cells is made of the noisy outputs of the measurements.
+Every count, sum, share and difference follows from these as it does here (`figures.py`), and `numbers.js` does the same
+steps. The size is bounded; what cannot be shipped says why.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def why_not_published(release: Released) -> str:
     if release.simulated is None:
         return say("its published tables are too large to be simulated")
     cells = release.domain.cells(_used(release))
-    if cells * (len(release.simulated.again) + 1) > MOST_NUMBERS or len(_parts(release)) > _MOST_PARTS:
+    parts = _parts(release)
+    bars = 2 * sum(map(release.domain.cells, parts))
+    if max(cells * (len(release.simulated.again) + 1), bars) > MOST_NUMBERS or len(parts) > _MOST_PARTS:
         return say("it has more than %(count)s counts with their simulations", count=f"{MOST_NUMBERS:,}")
     return ""
 
@@ -127,9 +129,11 @@ def shipped(release: Released) -> dict[str, Any]:
 
 
 def _published(release: Released, simulated: Simulated) -> dict[str, Any]:
-    """The published table, then each simulation less it; and which cells are exact or empty, table by table."""
+    """The published table, then each simulation less it; and table by table the bars, and which cells are sure."""
     counts = simulated.counts(_used(release)).reshape(len(simulated.again) + 1, -1)
     counts[1:] -= counts[0]
+    parts = _parts(release)
+    bars = [numbers for margin in parts for numbers in release.error_bars(margin)]
     whole = simulated.truth.whole and float(np.abs(counts).max(initial=0)) < 2**31
     return {
         "whole": simulated.truth.whole,
@@ -137,6 +141,8 @@ def _published(release: Released, simulated: Simulated) -> dict[str, Any]:
         "student": tails(release) * float(stdtrit(len(simulated.again), (1 + release.level) / 2)),
         "simulations": len(simulated.again),
         "sure": _sure(release),
+        "parts": [list(margin) for margin in parts],
+        "bars": _packed(np.concatenate(bars), "<f8"),
         "counts": _packed(counts, "<i4" if whole else "<f8"),
     }
 
