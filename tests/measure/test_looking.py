@@ -1,6 +1,7 @@
 """Releases that look where to measure, from the data to a bundle that verifies."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,12 +9,14 @@ import pytest
 
 import margrave as mg
 from margrave import pipeline
-from margrave.errors import VerificationError
+from margrave.errors import RefusedError, VerificationError
 from margrave.files.content import size_of
 from margrave.ledger import Ledger
 from margrave.noise import Generator
+from margrave.planning.checks import check_plan
 from margrave.publish.bundle.parts.drawn import drawn_bytes, pack, unpack
 from margrave.publish.verification.verify import verify
+from margrave.reconstruct.records.spread import checked
 
 SIZES = {"a": 3, "b": 4, "c": 3, "d": 2}
 NAMES = {name: [f"{name}{value}" for value in range(size)] for name, size in SIZES.items()}
@@ -109,7 +112,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say_and_are_narrower_than_unb
     out.save(tmp_path / "out")
     verify(tmp_path / "out", bars=True)
     again = mg.Release.load(tmp_path / "out")
-    assert again.publication.spreads == out.publication.spreads != ()
+    assert again.publication.spreads == out.publication.spreads != {}
     pd.testing.assert_frame_equal(again.table("a", "b"), out.table("a", "b"))
 
 
@@ -205,13 +208,13 @@ def test_a_table_that_is_not_offered_is_refused():
         unpack(plan, question, bytes(content))
 
 
-@pytest.mark.parametrize("parts", [-1, 1 << 30])
-def test_more_parts_than_there_are_are_refused(parts):
+@pytest.mark.parametrize(("parts", "match"), [(-1, "more of the budget"), (1 << 30, "more of"), (0, "less of")])
+def test_other_parts_than_there_are_are_refused(parts, match):
     plan, question = mg.plan(spec_with()), "1" * 64
     content = bytearray(pack(plan, question, pipeline.run.measure(plan, people(50), Generator.system(), None)))
     at = len(content) - 8 * sum(1 + query.outputs(plan.domain) for query in plan.dividing)
     content[at : at + 8] = parts.to_bytes(8, "little", signed=True)
-    with pytest.raises(VerificationError, match="more of the budget"):
+    with pytest.raises(VerificationError, match=match):
         unpack(plan, question, bytes(content))
 
 
@@ -225,6 +228,62 @@ def test_a_charged_release_is_charged_once_and_comes_back(tmp_path):
         second = mg.release(spec_with(), people(seed=5), ledger=ledger, account="ann")
         assert second.plan.selected == first.plan.selected
         pd.testing.assert_frame_equal(first.table("a", "b"), second.table("a", "b"))
+
+
+@pytest.mark.parametrize("change", ["parts", "both", "one", "rate"])
+def test_a_plan_that_seems_cheaper_than_it_was_is_refused(change):
+    """Selections or parts that are left out of a plan, or rates that are lowered, would lower its price."""
+    plan = mg.release(spec_with((("rho", "0.05"), ("neighbours", "replace"))), people(), seed=2).plan
+    check_plan(plan)
+    made = list(plan.measurements)
+    if change in ("parts", "both"):
+        made = [replace(one, parts=0) for one in made]
+    if change == "both":
+        made = [replace(one, selection=None) for one in made]
+    chosen = next(at for at, one in enumerate(made) if one.selection is not None) if change in ("one", "rate") else 0
+    if change == "one":
+        made[chosen] = replace(made[chosen], selection=None)
+    if change == "rate":
+        lower = replace(made[chosen].selection, rate=made[chosen].selection.rate / 2)
+        made[chosen] = replace(made[chosen], selection=lower)
+    cheaper = replace(plan, measurements=tuple(made))
+    assert cheaper.cost.amount < plan.cost.amount
+    with pytest.raises(RefusedError, match="plan again"):
+        check_plan(cheaper)
+
+
+@pytest.mark.parametrize(
+    "spreads",
+    [
+        ((0.0, 0.001),),
+        ((-1e9, 0.5),),
+        ((0.0, -5.0),),
+        ((0.0, 0.9), (8.0, 0.3)),
+        ((0.0, float("inf")),),
+        ((0.0, float("nan")),),
+        ((3.0, 0.5),),
+        ((2.0, 0.5), (0.0, 0.5)),
+    ],
+)
+def test_error_bars_that_cannot_have_come_out_are_refused(spreads):
+    with pytest.raises(ValueError):
+        checked(spreads)
+    assert checked(((0.0, 0.5), (8.0, 0.9))) and checked(()) == ()
+
+
+@pytest.mark.parametrize("rho", ["3000", "5000", "7000", "15000", "1e7"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_next_to_no_noise_is_no_trouble(rho, neighbours):
+    spec = mg.Spec.from_dict(
+        {
+            "attributes": {"a": ["x", "y"], "b": ["u", "v"]},
+            "release": {"all": 2, "strategy": "adaptive"},
+            "privacy": {"rho": rho, "neighbours": neighbours},
+        }
+    )
+    data = pd.DataFrame({"a": ["x", "y", "y"], "b": ["u", "u", "v"]})
+    for seed in range(3):
+        assert mg.release(spec, data, seed=seed).published(("a", "b")).tolist() == [[1, 0], [1, 1]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

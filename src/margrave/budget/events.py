@@ -22,6 +22,7 @@ MOST_CHANGED = 16
 """Up to this many attributes, the cost of replacing a record is the maximum over all sets of changed attributes."""
 
 _NEARLY = 1 - 1e-9
+_MOST_PARTS = 1 << 32
 _SMALL = 1 << 40
 
 
@@ -76,8 +77,8 @@ class Rest:
     part: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if self.parts < 0 or (self.parts > 0) != (self.part > 0):
-            raise UsageError("the rest of a budget needs parts, each with a price above zero")
+        if not 0 <= self.parts <= _MOST_PARTS or (self.parts > 0) != (self.part > 0):
+            raise UsageError(f"the rest of a budget needs up to {_MOST_PARTS} parts, each with a price above zero")
 
     def __bool__(self) -> bool:
         return self.parts > 0

@@ -75,6 +75,7 @@ def _ended(
     if not plan.rest:
         return []
     chosen = divided(plan, so_far(plan, before, model))
+    assert sum(one.parts for one in chosen) == plan.rest.parts, "the rest is divided, no more and no less"
     drawn = dict(sample_many([(one.noise, one.query.outputs(plan.domain)) for one in chosen], generator))
     found = []
     for number, one in enumerate(chosen):

@@ -5,15 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 from math import prod
 
+from margrave.budget.events import moved_cells, worst_move
 from margrave.errors import RefusedError
 from margrave.facts.declared import check_declared, is_given
 from margrave.noise import safe_tail
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.looking.refusals import no_looking
+from margrave.planning.looking.rounds import SELECTING, pace, rest_parts
 from margrave.planning.plan import Plan, known_margins, protection_of
 from margrave.spec.spec import Spec
 
 _LARGEST = 1 << 62
+_ROUNDING = Fraction(1, 10**5)
+"""What rounding may make of the part of a round that pays for its selection."""
 
 
 def check_spec(spec: Spec) -> None:
@@ -57,8 +61,9 @@ def check_overflow(plan: Plan) -> None:
     most = max(map(domain.cells, plan.candidates.margins)) if plan.rounds else 0
     kinds |= {(one.noise, (), most) for one in plan.rounds}
     for query in plan.dividing if plan.rest else ():
-        least = plan.rest.measurement(domain, query, 1, plan.measurements[0].noise, plan.protection)
-        kinds.add((least.noise, domain.shape(query.residual), query.outputs(domain)))
+        for parts in (1, plan.rest.parts):
+            one = plan.rest.measurement(domain, query, parts, plan.measurements[0].noise, plan.protection)
+            kinds.add((one.noise, domain.shape(query.residual), query.outputs(domain)))
     for noise, sizes, outputs in kinds:
         if COUNTED_RECORDS * prod(size - 1 for size in sizes) + safe_tail(noise, outputs) >= _LARGEST:
             raise RefusedError("the noise could overflow 64-bit integers: raise the budget or ask for smaller tables")
@@ -69,15 +74,32 @@ def _check_selected(plan: Plan) -> None:
     selections = [one.selection for one in plan.measurements if one.selection is not None]
     selections += [one.selection for one in plan.rounds]
     divided = {one.query for one in plan.measurements if one.parts}
-    if not (selections or divided or plan.rest):
+    if not (selections or divided or plan.rest or plan.strategy == "adaptive"):
         return
     offered, weights = plan.candidates, {one.weight for one in selections}
     if no_looking(plan.spec, len(offered.margins)) or plan.strategy != "adaptive" or weights != {offered.weight}:
         raise RefusedError("the plan selects tables in a way that its spec does not allow: plan again")
     if not divided <= {*plan.dividing}:
         raise RefusedError("the plan spends the rest of its budget on what its spec does not offer: plan again")
+    if not plan.rounds:
+        _check_looked(plan)
     if not {*plan.selected} <= {*offered.margins}:
         raise RefusedError("the plan has selected a table that its spec does not offer: plan again")
+
+
+def _check_looked(plan: Plan) -> None:
+    """Refuse a plan whose rounds are done but that lacks some of them, or of the rest: it would seem cheaper."""
+    gaussian = not plan.measurements[0].noise.pure
+    own, moved = pace(gaussian), moved_cells(plan.protection)
+    attributes = {name for margin in plan.candidates.margins for name in margin}
+    chosen = [(one.selection, one.noise) for one in plan.measurements if one.selection is not None]
+    parts = [one for one in plan.measurements if one.parts]
+    every = rest_parts(len(plan.dividing)) if own.looking < 1 else 0
+    prices = {worst_move(plan.domain, [one], plan.protection) / one.parts for one in parts}
+    paid = (one.price(moved) / (SELECTING * (one.price(moved) + noise.price(moved, moved))) for one, noise in chosen)
+    whole = len(chosen) == own.count(len(attributes)) and sum(one.parts for one in parts) == every
+    if not whole or len(prices) > 1 or any(abs(part - 1) > _ROUNDING for part in paid):
+        raise RefusedError("the plan has not all the selections and parts that its spec pays for: plan again")
 
 
 def check_plan(plan: Plan, room: Fraction = Fraction(0)) -> None:

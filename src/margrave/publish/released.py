@@ -38,7 +38,7 @@ from margrave.reconstruct.bars import (
 )
 from margrave.reconstruct.publication import Published
 from margrave.reconstruct.publishable import publishable
-from margrave.reconstruct.records.spread import spread_at
+from margrave.reconstruct.records.spread import OTHERS, SELECTED, spread_at
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
 
@@ -216,8 +216,10 @@ class Released:
         if self.publication is None or self.publication.method not in UNSIMULATED:
             return errors, widths
         counts = self.published(margin).ravel()
-        if self.publication.spreads and margin in self._wanted:
-            part = spread_at(self.publication.spreads, counts / np.maximum(errors, 1e-9))
+        group = SELECTED if margin in self.plan.selected else OTHERS
+        told = self.publication.spreads.get(group, ())
+        if told and margin in self._wanted:
+            part = spread_at(told, counts / np.maximum(errors, 1e-9))
             return part * errors, np.maximum(part * widths, 1.0)
         added = np.abs(counts - self.unbiased(margin).ravel())
         return np.hypot(errors, added), widths + added

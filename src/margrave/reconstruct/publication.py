@@ -40,7 +40,7 @@ class Published:
     notes: tuple[str, ...] = ()
     temperature: float | None = None
     misfits: dict[Margin, float] = field(default_factory=dict)
-    spreads: Spreads = ()
+    spreads: dict[str, Spreads] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:

@@ -157,7 +157,7 @@ def _publish_records(
         tuple(notes),
         fitted.temperature,
         fitted.misfits(),
-        fitted.spreads if leaned is not None else (),
+        fitted.spreads,
     )
 
 

@@ -56,7 +56,7 @@ def test_a_rest_has_parts_for_everybody_and_costs_what_is_left(queries):
     assert Fraction(1, 7) * Fraction(999_999, 1_000_000) < rest.price <= Fraction(1, 7)
 
 
-@pytest.mark.parametrize(("parts", "part"), [(-1, 1), (1, 0), (0, 1), (2, -1)])
+@pytest.mark.parametrize(("parts", "part"), [(-1, 1), (1, 0), (0, 1), (2, -1), (1 << 40, 1)])
 def test_a_rest_needs_parts_and_a_price(parts, part):
     with pytest.raises(UsageError, match="parts"):
         Rest(parts, Fraction(part))

@@ -56,8 +56,13 @@ def pace(gaussian: bool) -> Pace:
 
 def make_rest(budget: Fraction, queries: int) -> Rest:
     """What is left of a budget, for one record, in parts that so many queries can get."""
-    parts = max(_FEWEST, 1 << (_PARTS * queries - 1).bit_length())
+    parts = rest_parts(queries)
     return Rest(parts, rounded_down(budget / parts))
+
+
+def rest_parts(queries: int) -> int:
+    """How many parts the rest of a budget has for so many queries."""
+    return max(_FEWEST, 1 << (_PARTS * queries - 1).bit_length())
 
 
 def make_rounds(budget: Fraction, count: int, gaussian: bool, protection: Protection, weight: int) -> tuple[Round, ...]:

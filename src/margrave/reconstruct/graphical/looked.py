@@ -25,7 +25,7 @@ from margrave.planning.looking.dividing import Doubt, divide
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
 from margrave.reconstruct.graphical.model import GraphicalModel
-from margrave.reconstruct.graphical.selected import answers_of, model_of
+from margrave.reconstruct.graphical.selected import LEAST_VARIANCE, answers_of, model_of
 from margrave.reconstruct.unbiased import Fit
 
 _RELIED_ON = 2.0
@@ -61,13 +61,13 @@ def divided(plan: Plan, told: SoFar) -> list[Measurement]:
     doubts = {}
     for query in queries:
         variance = measurement(query, 1).noise.variance * float(spread(plan.domain, query, query.margin))
-        doubts[query.margin] = _doubt(told, query.margin, 1 / variance)
+        doubts[query.margin] = _doubt(told, query.margin, 1 / max(variance, LEAST_VARIANCE))
     parts = divide(plan.domain, plan.candidates, doubts, plan.rest.parts)
     return [measurement(query, some) for query, some in zip(queries, parts, strict=True) if some]
 
 
 def _doubt(told: SoFar, margin: Margin, part: float) -> Doubt:
-    domain, variance = told.fit.accuracy.domain, told.fit.accuracy.variance(margin)
+    domain, variance = told.fit.accuracy.domain, max(told.fit.accuracy.variance(margin), LEAST_VARIANCE)
     total = max(1, round(float(told.fit.margin(()))))
     sizes = np.concatenate([[0.0], Expected(total).spreads(domain, margin)])
     if len(margin) == 1 or margin in told.selected:

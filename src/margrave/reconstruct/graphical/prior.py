@@ -20,6 +20,7 @@ from margrave.reconstruct.graphical.rows import records_of
 from margrave.reconstruct.graphical.selected import model_of
 from margrave.reconstruct.records.kinds import Kinds, no_kinds
 from margrave.reconstruct.records.layout import TableCells
+from margrave.reconstruct.records.spread import OTHERS, SELECTED
 from margrave.reconstruct.records.variables import Variables
 
 if TYPE_CHECKING:
@@ -46,3 +47,10 @@ class Modelled:
         for (margin, _), potential in model.potentials.items():
             tables.part(theta, tables.margins.index(margin))[:] += potential.ravel()
         return theta
+
+    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
+        followed = {*self.selected}
+        return {
+            SELECTED: [margin for margin in wanted if margin in followed],
+            OTHERS: [margin for margin in wanted if margin not in followed],
+        }

@@ -71,7 +71,7 @@ class Fitted:
     chi_squared: dict[Margin, float]
     freedoms: dict[Margin, float]
     finished: bool
-    spreads: Spreads
+    spreads: dict[str, Spreads]
 
     def misfits(self) -> dict[Margin, float]:
         """For each wanted table χ² for each degree of freedom: 1 is what noise alone explains."""
@@ -210,7 +210,12 @@ def fit_records(
         dict(zip(wanted, chi_squared.tolist(), strict=True)),
         dict(zip(wanted, freedoms.tolist(), strict=True)),
         finished,
-        () if followed is None else spreads(estimates, wanted, misfit.tables, counts, followed, noise),
+        {}
+        if followed is None
+        else {
+            group: spreads(estimates, some, misfit.tables, counts, followed, noise)
+            for group, some in prior.groups(wanted).items()
+        },
     )
 
 

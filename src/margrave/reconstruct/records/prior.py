@@ -6,12 +6,14 @@ Since the misfit has a linear term −⟨h_S, m_S⟩ for each table, the potenti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from margrave.algebra.arrays import Codes, Floats
+from margrave.algebra.domain import Margin
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.records.kinds import Kinds, first_kinds
 from margrave.reconstruct.records.layout import TableCells
@@ -34,6 +36,10 @@ class RecordPrior(Protocol):
         """θ for each cell of the tables, as it would be if these had been the estimates."""
         ...
 
+    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
+        """The tables whose errors are told by known noise, alike ones together; none where they are simulated."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
@@ -50,3 +56,6 @@ class Mixture:
 
     def leaning(self, tables: TableCells, estimates: Estimates) -> Floats:
         return np.zeros(tables.size)
+
+    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
+        return {}

@@ -24,6 +24,8 @@ from margrave.reconstruct.records.layout import TableCells
 
 Spreads = tuple[tuple[float, float], ...]
 """Errors of published counts as a part of σ: for counts from so many σ on, this part. None where nothing is told."""
+SELECTED, OTHERS = "selected", "others"
+"""Tables that a model follows are told apart from those that it predicts."""
 
 _EDGES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _FEWEST = 200
@@ -88,6 +90,15 @@ def _by_size(sizes: Floats, squares: Floats) -> Spreads:
             left = edge
     never_less = accumulate(reversed(parts), max)
     return tuple((edge, round(part, _DIGITS)) for edge, part in zip(reversed(edges), never_less, strict=True))
+
+
+def checked(found: Spreads) -> Spreads:
+    """What was read, if it can have come out so; a ValueError otherwise."""
+    edges, parts = [edge for edge, _ in found], [part for _, part in found]
+    rising = edges == sorted({*edges} & {*_EDGES}) and parts == sorted(parts)
+    if not rising or not all(_LEAST <= part < np.inf for part in parts):
+        raise ValueError
+    return found
 
 
 def spread_at(found: Spreads, sizes: Floats) -> Floats:

@@ -137,6 +137,8 @@ def _divided(plan: Plan, found: Iterator[NDArray[np.int64]]) -> Iterator[Answer]
             raise VerificationError("the noisy answers that the ledger keeps have more of the budget than the plan")
         if parts:
             yield Answer(plan.rest.measurement(plan.domain, query, parts, noise, plan.protection), outputs)
+    if left:
+        raise VerificationError("the noisy answers that the ledger keeps have less of the budget than the plan")
 
 
 def _array(file: IO[bytes], shape: tuple[int, ...]) -> NDArray[np.int64]:
