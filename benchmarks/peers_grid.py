@@ -10,8 +10,10 @@ is ρ itself, ``e0.1`` the ρ of ε = 0.1 at δ = 1e-9. The error is the mean ov
 |published − true|, as a share of the records. Every measurement is a line of
 ``benchmarks/measured/peers_grid.csv``, and what is there is not measured again: a grid can be filled in over many runs
 (``--again CONTENDER`` forgets what was measured of one). Each contender has a process of its own, for its peak memory;
-time is processor time of a release, compiled code warm, planning left out. ``DIR`` holds adult.csv, adult-domain.json
-and so on; trees and mixtures are made from a seed (benchmarks/peers_budgets.py).
+time is processor time of a release, compiled code warm, planning left out. Of Margrave's releases it is counted as well
+how many 95 % intervals hold the true count, of cells away from zero (whose true count is at least the half-width of the
+unbiased interval) and of the tenth of them with the largest counts. ``DIR`` holds adult.csv, adult-domain.json and so
+on; trees and mixtures are made from a seed (benchmarks/peers_budgets.py).
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ from peers_budgets import mixture, planned, product, rho_of, tree
 HERE = Path(__file__).parent
 MEASURED = HERE / "measured" / "peers_grid.csv"
 PAGE = HERE.parent / "docs" / "peers.md"
-COLUMNS = ("data", "budget", "contender", "seed", "error", "seconds", "mebibytes")
+HELD = ("away", "held", "large", "large held")
+COLUMNS = ("data", "budget", "contender", "seed", "error", "seconds", "mebibytes", *HELD)
 BUDGETS = ("e0.1", "e0.3", "e1", "e3", "r0.01", "r0.1")
 DATA = (
     *("adult", "adult, triples", "nltcs", "vocab", "tree 1", "tree 2", "mixture 1"),
@@ -97,9 +100,31 @@ def subject(name: str, files: Path) -> Subject:
 Tables = Callable[[Margin], np.ndarray]
 
 
+@dataclass(frozen=True)
+class Released:
+    """What Margrave publishes, as a contender's tables, with intervals."""
+
+    out: mg.Release
+
+    def __call__(self, margin: Margin) -> np.ndarray:
+        return self.out.published(margin)
+
+    def held(self, exact: dict[Margin, np.ndarray]) -> list[int]:
+        """How many cells are away from zero, how many of these are held, and both for the largest tenth of them."""
+        found = []
+        for margin, counts in exact.items():
+            truth, shown, unbiased = counts.ravel(), self.out.table(*margin), self.out.noisy(*margin)
+            inside = (shown["low"] <= truth) & (truth <= shown["high"])
+            away = truth >= (unbiased["high"] - unbiased["low"]) / 2
+            found.append(np.stack([truth[away], inside[away]]))
+        truth, inside = np.concatenate(found, axis=1)
+        large = truth >= np.quantile(truth, 0.9) if len(truth) else truth > 0
+        return [len(truth), int(inside.sum()), int(large.sum()), int(inside[large].sum())]
+
+
 def _margrave(one: Subject, rho: str, **release: object) -> Callable[[int], Tables]:
     plan = planned(one.sizes, rho, one.ways, **release)
-    return lambda seed: mg.release(plan, one.records, seed=seed).published
+    return lambda seed: Released(mg.release(plan, one.records, seed=seed))
 
 
 def fixed(one: Subject, rho: str) -> Callable[[int], Tables]:
@@ -202,7 +227,8 @@ def one_cell(data: str, budget: str, contender: str, seeds: Iterable[int], files
             out = csv.writer(file, lineterminator="\n")
             if new:
                 out.writerow(COLUMNS)
-            out.writerow([data, budget, contender, seed, f"{error:.5f}", f"{seconds:.2f}", memory])
+            held = table.held(exact) if isinstance(table, Released) and one.ways == 2 else [""] * len(HELD)
+            out.writerow([data, budget, contender, seed, f"{error:.5f}", f"{seconds:.2f}", memory, *held])
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -254,7 +280,8 @@ def check_table() -> tuple[str, bool]:
 def page() -> None:
     """Write the tables between the marks of the page."""
     text = PAGE.read_text()
-    for name, block in (("check", check_table()[0]), ("errors", errors_table()), ("cost", cost_table())):
+    tables = {"check": check_table()[0], "errors": errors_table(), "held": held_table(), "cost": cost_table()}
+    for name, block in tables.items():
         begin, end = f"<!-- grid {name} -->\n", f"<!-- end of grid {name} -->"
         before, rest = text.split(begin)
         text = before + begin + block + end + rest.split(end)[1]
@@ -289,6 +316,37 @@ def _cell(values: list[float], bold: bool) -> str:
     mean, spread = told(values)
     number = f"**{mean:.4f}**" if bold else f"{mean:.4f}"
     return f"{number} ± {spread:.4f} ({len(values)})" if len(values) > 1 else f"{number} (1)"
+
+
+def held_table() -> str:
+    """How often intervals of Margrave hold: cells away from zero, and the largest tenth of them."""
+    found = defaultdict(list)
+    for one in lines():
+        if one["away"]:
+            key = (one["data"], one["budget"], one["contender"])
+            found[key].append([int(one[name]) for name in HELD])
+    names = [name for name in CONTENDERS if any(key[2] == name for key in found)]
+    head = "".join(f" {name} | large |" for name in names)
+    rows = [f"| data | budget |{head}", f"|---|---|{'---|---|' * len(names)}"]
+    for data in DATA:
+        for budget in BUDGETS:
+            if any((data, budget, name) in found for name in names):
+                shown = [_held(np.array(found.get((data, budget, name), np.zeros((0, 4))))) for name in names]
+                rows.append(f"| {data}{', kept apart' * (data in APART)} | {words(budget)} | {' | '.join(shown)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _held(runs: np.ndarray) -> str:
+    """The share of cells that are held, ± its standard error over runs, whose cells share their noise."""
+    shown = []
+    for cells, held in ((runs[:, 0], runs[:, 1]), (runs[:, 2], runs[:, 3])):
+        if not cells.sum():
+            shown.append("no cell" if len(runs) else "")
+            continue
+        mean, off = held.sum() / cells.sum(), held - held.sum() / cells.sum() * cells
+        spread = sqrt(len(runs) / max(len(runs) - 1, 1) * float(off @ off)) / cells.sum()
+        shown.append(f"{mean:.3f} ± {spread:.3f}" if len(runs) > 1 else f"{mean:.3f}")
+    return " | ".join(shown)
 
 
 def cost_table() -> str:

@@ -73,13 +73,18 @@ def chances(losses, selection):
     return found
 
 
+def told_before(plan, transcript, known):
+    """What the answers before each round told it, and at last what all of them tell."""
+    told = None
+    for number in range(len(plan.measurements), len(transcript) + 1):
+        told = so_far(plan, Measured(tuple(transcript[:number]), known, private=True), told)
+        yield told
+
+
 def views(plan, transcript, known):
     """What each round saw of the answers before it."""
-    model, found = None, []
-    for number in range(len(plan.measurements), len(transcript)):
-        found.append(seen(plan, so_far(plan, Measured(tuple(transcript[:number]), known, private=True), model)))
-        model = found[-1].model
-    return found
+    *before, _ = told_before(plan, transcript, known)
+    return [seen(plan, told) for told in before]
 
 
 def logarithms(plan, transcript, rounds, data):
@@ -289,7 +294,8 @@ def test_the_rest_is_divided_by_noisy_answers_alone():
     data = data_sets(plan.domain.shape(), 3, 1)[0]
     transcript, known = drawn(plan, data, 1)
     before = [one for one in transcript if not one.measurement.parts]
-    again = divided(plan, so_far(plan, Measured(tuple(before), known, private=True)))
+    *_, told = told_before(plan, before, known)
+    again = divided(plan, told)
     made = [one.measurement for one in transcript if one.measurement.parts]
     assert {one.query.margin for one in again} == {one.query.margin for one in made}
     np.testing.assert_allclose([one.parts for one in again], [one.parts for one in made], atol=2, rtol=0.02)

@@ -5,11 +5,12 @@ candidate table ``c`` gets the whole-number loss
 
     loss(c) = w_c · (a_c − Σ |x_c − m_c|)
 
-with ``x_c`` its exact counts, ``m_c`` those of the model, ``a_c`` the error that is expected to be left after measuring
-it, and ``w_c`` how much it matters. Given the answers so far, only ``x_c`` depends on the data, and one record that
-comes or goes moves one cell of it by one: so every loss moves by at most ``w_c`` (twice that where a record is
-replaced), and the selection is private at its price (docs/adaptive.md). Which tables are candidates, and how large the
-model may grow, follows from public numbers and from what was selected before.
+with ``x_c`` its exact counts, ``m_c`` those of the model, ``a_c`` the error that is expected to be left after
+measuring it (with its part of the rest of the budget, if there is one), and ``w_c`` how much it matters. Given the
+answers so far, only ``x_c`` depends on the data, and one record that comes or goes moves one cell of it by one: so
+every loss moves by at most ``w_c`` (twice that where a record is replaced), and the selection is private at its price
+(docs/adaptive.md). Which tables can be selected, and how large the model may grow, follows from public numbers and
+from earlier answers.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
 from margrave.progress import Progress, counted
 from margrave.reconstruct.graphical.looked import SoFar, divided, so_far
-from margrave.reconstruct.graphical.model import GraphicalModel
+from margrave.reconstruct.graphical.selected import Learned
 from margrave.reconstruct.graphical.trees import tree_cells
 
 _ABSOLUTE = sqrt(2 / pi)
 """The mean absolute value of a normal error of size 1."""
+_WITH_REST = 2
+"""A selected table gets about as much of the rest as of its round."""
 
 
 def look(
@@ -51,17 +54,16 @@ def look(
     progress: Progress | None = None,
 ) -> tuple[Answer, ...]:
     """Do the rounds of a plan. ``exact``: the counts of a candidate. Returns all answers, the fixed ones first."""
-    answers, model = list(fixed), None
+    answers, told = list(fixed), None
     step = counted(progress, len(plan.rounds))
     for one in plan.rounds:
-        view = seen(plan, so_far(plan, Measured(tuple(answers), known, private=True), model))
-        chosen = choose(view, one, exact, generator)
+        told = so_far(plan, Measured(tuple(answers), known, private=True), told)
+        chosen = choose(seen(plan, told), one, exact, generator)
         counts = exact(chosen).reshape(plan.domain.shape(chosen))
         noise = one.noise.sample(counts.size, generator).reshape(counts.shape)
         answers.append(Answer(Measurement(Query(chosen), one.noise, one.selection), counts + noise))
-        model = view.model
         step()
-    return (*answers, *_ended(plan, exact, Measured(tuple(answers), known, private=True), generator, model))
+    return (*answers, *_ended(plan, exact, Measured(tuple(answers), known, private=True), generator, told))
 
 
 def _ended(
@@ -69,12 +71,12 @@ def _ended(
     exact: Callable[[Margin], NDArray[np.int64]],
     before: Measured,
     generator: Generator,
-    model: GraphicalModel | None,
+    told: SoFar | None,
 ) -> list[Answer]:
     """What the rest of the budget is spent on: which tables get how much of it follows from the answers before."""
     if not plan.rest:
         return []
-    chosen = divided(plan, so_far(plan, before, model))
+    chosen = divided(plan, so_far(plan, before, told))
     assert sum(one.parts for one in chosen) == plan.rest.parts, "the rest is divided, no more and no less"
     drawn = dict(sample_many([(one.noise, one.query.outputs(plan.domain)) for one in chosen], generator))
     found = []
@@ -99,42 +101,43 @@ def _draw(one: Round, losses: NDArray[np.object_], generator: Generator) -> int:
 class ModelView:
     """All that a round goes by but the data: what follows from the answers so far.
 
-    ``offered``: the tables that can be selected, each with its weight and the model's counts of it.
+    ``offered``: the tables that can be selected, each with its weight and the model's counts of it. ``measured``: how
+    many times as precisely as in its round a selected table is measured in the end.
     """
 
     accuracy: Accuracy
-    model: GraphicalModel
     offered: Mapping[Margin, tuple[int, Floats]]
+    measured: int
 
 
 def seen(plan: Plan, told: SoFar) -> ModelView:
     """What the answers so far tell a round."""
-    model = told.model
-    return ModelView(told.fit.accuracy, model, _offered(plan, used_domain(plan), told.selected, model))
+    offered = _offered(plan, used_domain(plan), told.learned)
+    return ModelView(told.fit.accuracy, offered, _WITH_REST if plan.rest else 1)
 
 
-def _offered(
-    plan: Plan, domain: Domain, selected: Sequence[Margin], model: GraphicalModel
-) -> dict[Margin, tuple[int, Floats]]:
-    """The tables that a model can still take in, with their weights and the model's counts of them.
+def _offered(plan: Plan, domain: Domain, told: Learned) -> dict[Margin, tuple[int, Floats]]:
+    """The tables that a model can still take in, with their weights and the model's counts of them. It knows no data.
 
-    It knows no data. What the model holds already stays open.
+    What it has taken in already is not open where a rest is left to measure it better, unless nothing else is.
     """
-    found = {}
+    found, model = {}, told.model
     for margin, weight in zip(plan.candidates.margins, plan.candidates.weights, strict=True):
-        if model.tree.home(margin) is not None or tree_cells(domain, [*selected, margin]) <= MODEL_CELLS:
+        if model.tree.home(margin) is not None or tree_cells(domain, [*told.taken, margin]) <= MODEL_CELLS:
             try:
                 found[margin] = (weight, model.margin(margin))
             except RefusedError:
                 continue  # The model says nothing about it within its room: it cannot be compared.
-    return found
+    others = {margin: seen for margin, seen in found.items() if margin not in told.taken}
+    return others if plan.rest and others else found
 
 
 def loss(view: ModelView, margin: Margin, counts: Integers, one: Round) -> int:
     """How little is to be gained by measuring a table: a whole number that one record moves by at most its weight."""
     weight, model = view.offered[margin]
     wrong = int(np.abs(counts.reshape(model.shape) - np.rint(model).astype(np.int64)).sum())
-    return weight * (round(expected(model, view.accuracy.cell_variance(margin), one.noise.variance)) - wrong)
+    left = expected(model, view.accuracy.cell_variance(margin), one.noise.variance / view.measured)
+    return weight * (round(left) - wrong)
 
 
 def expected(model: Floats, before: float, noise: float) -> float:

@@ -38,7 +38,7 @@ from margrave.reconstruct.bars import (
 )
 from margrave.reconstruct.publication import Published
 from margrave.reconstruct.publishable import publishable
-from margrave.reconstruct.records.spread import OTHERS, SELECTED, spread_at
+from margrave.reconstruct.records.spread import spread_at
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
 
@@ -209,17 +209,16 @@ class Released:
         return rounded(errors), rounded(widths)
 
     def _shifted_errors(self, margin: Margin, level: float) -> Bars:
-        """Those of the unbiased cells: as much of them as known noise has told, where it has; otherwise, where a total
-        was raised or a model fitted, with how far off the others are.
+        """Those of unbiased cells: the same where a model follows the answers, and as much of them as known noise has
+        told where it predicts; otherwise, where a total was raised or a model fitted, with how far off the others are.
         """
         errors, widths = self._cell_errors(margin, level)
         if self.publication is None or self.publication.method not in UNSIMULATED:
             return errors, widths
-        counts = self.published(margin).ravel()
-        group = SELECTED if margin in self.plan.selected else OTHERS
-        told = self.publication.spreads.get(group, ())
+        counts, told = self.published(margin).ravel(), self.publication.spreads
         if told and margin in self._wanted:
-            part = spread_at(told, counts / np.maximum(errors, 1e-9))
+            followed = margin in self.plan.selected
+            part = np.ones(counts.shape) if followed else spread_at(told, counts / np.maximum(errors, 1e-9))
             return part * errors, np.maximum(part * widths, 1.0)
         added = np.abs(counts - self.unbiased(margin).ravel())
         return np.hypot(errors, added), widths + added

@@ -29,7 +29,7 @@ class Published:
 
     ``changes``: for each wanted table, the largest change of one of its cells by rounding. Of fitted records, the
     ``temperature`` that they were fitted at, and ``misfits``: for each wanted table χ² for each degree of freedom; and
-    how far off counts are, as a part of the unbiased ones' errors, where that was told by known noise (``spreads``).
+    how far off counts are, as a part of the unbiased ones' errors, in tables that a model predicts (``spreads``).
     """
 
     domain: Domain
@@ -40,7 +40,7 @@ class Published:
     notes: tuple[str, ...] = ()
     temperature: float | None = None
     misfits: dict[Margin, float] = field(default_factory=dict)
-    spreads: dict[str, Spreads] = field(default_factory=dict)
+    spreads: Spreads = ()
 
     @property
     def whole(self) -> bool:

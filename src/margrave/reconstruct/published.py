@@ -17,7 +17,7 @@ from margrave.progress import Progress, counted
 from margrave.reconstruct.estimates import Estimates, Possible
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, keep
 from margrave.reconstruct.graphical.prior import Modelled
-from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.selected import learned
 from margrave.reconstruct.held import FullTable, Records
 from margrave.reconstruct.nonnegative.choice import solved, solved_together
 from margrave.reconstruct.nonnegative.solvers import NonNegative
@@ -144,8 +144,9 @@ def _publish_records(
     )
     notes = [f"{len(fitted.codes)} records, fitted at temperature {fitted.temperature:.4g}", fitted.summary()]
     if leaned is not None:
-        size = leaned.model.tree.cells
-        notes.append(f"they lean on a graphical model of {len(leaned.selected)} selected tables, {size} cells in all")
+        size = leaned.learned.model.tree.cells
+        told = f"{len(leaned.learned.taken)} of {len({*plan.selected})} selected tables"
+        notes.append(f"they lean on a graphical model of {told}, {size} cells in all")
     if not fitted.finished:
         notes.append(INTERRUPTED)
     return Published(
@@ -165,8 +166,7 @@ def _modelled(plan: Plan, estimates: Estimates, domain: Domain, found: Variables
     """The model that records lean on where a plan has selected tables; otherwise they have kinds."""
     if plan.publishing.method != GRAPHICAL:
         return None
-    selected = tuple(dict.fromkeys(plan.selected))
-    return Modelled(model_of(estimates, domain, selected), selected, found)
+    return Modelled(learned(estimates, domain, plan.selected), plan.selected, found)
 
 
 def _decoded(plan: Plan, cell: Codes) -> Codes:

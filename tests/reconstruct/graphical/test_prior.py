@@ -8,7 +8,7 @@ import pytest
 
 from margrave.noise import Generator
 from margrave.reconstruct.graphical.prior import Modelled
-from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.selected import Learned, model_of
 from margrave.reconstruct.records.energy import energy
 from margrave.reconstruct.records.fit import Pull, Sampler, fit_records
 from margrave.reconstruct.records.layout import tables
@@ -18,7 +18,7 @@ from tests.reconstruct.records.cases import misfit_of, problem, table_of
 
 
 def modelled(case, selected):
-    return Modelled(model_of(case.estimates, case.domain, selected), selected, case.found)
+    return Modelled(Learned(model_of(case.estimates, case.domain, selected), tuple(selected)), selected, case.found)
 
 
 def misfit_and_tables(case):
@@ -36,7 +36,7 @@ def test_states_are_as_frequent_as_model_and_misfit_say(temperature):
     for _ in range(draws):
         sampler.sweep(pull.at(temperature), temperature)
         seen[tuple(codes.ravel().tolist())] += 1
-    chance = prior.model.margin(("a", "b", "c")) / prior.model.total
+    chance = prior.learned.model.margin(("a", "b", "c")) / prior.learned.model.total
     states = [np.array(one).reshape(2, 3) for one in product(range(2), range(3), range(2), repeat=2)]
     weights = [
         np.prod([chance[tuple(row)] for row in state]) * np.exp(-misfit_of(case, state) / temperature)
@@ -91,9 +91,8 @@ def test_records_leave_a_model_that_well_measured_tables_contradict():
     case = chained(1, deviation=2.0)
     independent = modelled(case, [])
     fitted = fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test", prior=independent)
-    model = sum(
-        np.abs(independent.model.margin(pair) - table_of(case.domain, case.truth, pair)).sum() for pair in case.wanted
-    )
+    told, true = independent.learned.model.margin, case.truth
+    model = sum(np.abs(told(pair) - table_of(case.domain, true, pair)).sum() for pair in case.wanted)
     assert error(case, fitted) < 0.1 * model
     assert fitted.temperature < 1.0
 

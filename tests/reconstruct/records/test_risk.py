@@ -72,7 +72,31 @@ def test_few_states_of_records_that_hardly_move_are_not_taken_for_a_good_fit(mon
     estimated, true = seen_while_cooling(case, monkeypatch, states=2)
     assert true[-1] > 1.1 * true.min()
     assert true[np.argmin(estimated)] <= 1.1 * true.min()
-    assert np.abs(estimated / true - 1).max() < 0.35
+    assert (np.sign(np.diff(estimated)) == np.sign(np.diff(true))).all()
+
+
+def test_errors_that_stand_out_of_noise_are_estimated_as_large_as_they_are():
+    for seed in range(5):
+        case = problem((4, 5, 4), 3000, 8.0, seed)
+        misfit = misfit_of(case)
+        jury, mean = judge(misfit, case.domain, case.wanted), np.zeros(misfit.tables.size)
+        off = jury.sums @ misfit.tables.squares(mean - true_counts(case, misfit))
+        assert abs(jury.error(mean, np.zeros(len(misfit.variances))) / np.sqrt(jury.cells * off).mean() - 1) < 0.1
+
+
+def test_a_lower_error_is_estimated_lower_where_noise_makes_every_estimate_negative():
+    case = problem((4, 5, 4), 300, 8.0, 1)
+    misfit = misfit_of(case)
+    jury, truth = judge(misfit, case.domain, case.wanted), true_counts(case, misfit)
+    step = misfit.tables.centred(np.random.default_rng(1).normal(0, 1.0, misfit.tables.size))
+    lucky = -misfit.variances * misfit.freedoms
+    estimates = [jury.error(truth + by * step, lucky) for by in (0.5, 1.0, 1.5)]
+    assert all(one < 0 for one in estimates) and estimates == sorted(estimates)
+
+
+def test_an_estimate_below_zero_is_bettered_by_any_that_is_lower():
+    states = [fit._State(None, np.zeros(0), 1.0, error) for error in (np.inf, 1.0, -1.0)]
+    assert [one.enough for one in states] == [np.inf, 1.0 - fit._BETTER, -1.0]
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,10 @@ def test_a_model_that_is_off_shows():
 
 
 def test_few_cells_tell_nothing_and_larger_counts_are_never_said_to_be_nearer():
-    assert _by_size(np.ones(50), np.ones(50)) == ()
+    assert _by_size(np.ones(49), np.ones(49)) == ()
     sizes = np.repeat([0.1, 3.0, 40.0], 300)
-    squares = np.repeat([0.5, 0.1, 0.9], 300)
-    assert _by_size(sizes, squares) == ((0.0, 0.7071), (2.0, 0.7071), (32.0, 0.9487))
+    assert _by_size(sizes, np.repeat([0.1, 0.5, 0.9], 300)) == ((0.0, 0.3162), (2.0, 0.7071), (32.0, 0.9487))
+    (first, low), (second, middle), (third, high) = _by_size(sizes, np.repeat([0.5, 0.1, 0.9], 300))
+    assert (first, second, third) == (0.0, 2.0, 32.0)
+    assert low == middle and 0.3 < middle**2 < 0.32 and high == 0.9487  # The mean of both, and a standard error.
     np.testing.assert_allclose(spread_at(((2.0, 0.5),), np.array([0.0, 2.0, 9.0])), [1.0, 0.5, 0.5])

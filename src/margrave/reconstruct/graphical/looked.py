@@ -1,13 +1,12 @@
 """What the answers to a plan that looks at the data tell so far, and how the rest of its budget is divided by it.
 
-Only noisy answers come in here. In a selected table and in single attributes the model follows the answers, and says
-nothing of its own; in every other pair of attributes it predicts a residual, and how far the noisy one is from that,
-beyond its noise, tells how far off the model may be.
+Only noisy answers come in here. In single attributes and in the tables that it has taken in the model follows the
+answers, and says nothing of its own; in every other pair of attributes it predicts a residual, and how far the noisy
+one is from that, beyond its noise, tells how far off the model may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,30 +24,33 @@ from margrave.planning.looking.dividing import Doubt, divide
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
 from margrave.reconstruct.graphical.model import GraphicalModel
-from margrave.reconstruct.graphical.selected import LEAST_VARIANCE, answers_of, model_of
+from margrave.reconstruct.graphical.selected import LEAST_VARIANCE, Learned, answers_of, learned
 from margrave.reconstruct.unbiased import Fit
 
 _RELIED_ON = 2.0
-"""What an error in a selected table counts for: the model has it in all tables between its attributes and others."""
+"""What an error in such a table counts for: the model has it in all tables between its attributes and others."""
 
 
 @dataclass(frozen=True, eq=False)
 class SoFar:
-    """The unbiased estimates so far, the tables that were selected, and the model of these."""
+    """The unbiased estimates so far, and what was learned from them of the tables that were selected."""
 
     fit: Fit
-    selected: Sequence[Margin]
-    model: GraphicalModel
+    learned: Learned
+
+    @property
+    def model(self) -> GraphicalModel:
+        return self.learned.model
 
 
-def so_far(plan: Plan, measured: Measured, start: GraphicalModel | None = None) -> SoFar:
-    """What the answers so far tell. ``start``: the model of the round before."""
+def so_far(plan: Plan, measured: Measured, before: SoFar | None = None) -> SoFar:
+    """What the answers so far tell. ``before``: what those before the last round told."""
     domain = used_domain(plan)
     measurements = tuple(answer.measurement for answer in measured.answers)
     selected = [one.query.margin for one in measurements if one.selection is not None]
     fit = Fit(Accuracy(plan.domain, measurements, plan.exact, ()), measured)
-    model = model_of(answers_of(fit, domain, selected), domain, selected, start=start)
-    return SoFar(fit, selected, model)
+    answers = answers_of(fit, domain, selected)
+    return SoFar(fit, learned(answers, domain, selected[-1:] if before else selected, before and before.learned))
 
 
 def divided(plan: Plan, told: SoFar) -> list[Measurement]:
@@ -70,7 +72,7 @@ def _doubt(told: SoFar, margin: Margin, part: float) -> Doubt:
     domain, variance = told.fit.accuracy.domain, max(told.fit.accuracy.variance(margin), LEAST_VARIANCE)
     total = max(1, round(float(told.fit.margin(()))))
     sizes = np.concatenate([[0.0], Expected(total).spreads(domain, margin)])
-    if len(margin) == 1 or margin in told.selected:
+    if len(margin) == 1 or margin in told.learned.taken:
         relied_on = _RELIED_ON if len(margin) > 1 else 1.0
         return Doubt(1 / variance, part, np.zeros(sizes.shape), np.full(sizes.shape, 1 / len(sizes)), relied_on)
     with np.errstate(divide="ignore"):

@@ -15,12 +15,10 @@ import numpy as np
 from margrave.algebra.arrays import Codes, Floats
 from margrave.algebra.domain import Margin
 from margrave.reconstruct.estimates import Estimates
-from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.graphical.rows import records_of
-from margrave.reconstruct.graphical.selected import model_of
+from margrave.reconstruct.graphical.selected import Learned, model_of
 from margrave.reconstruct.records.kinds import Kinds, no_kinds
 from margrave.reconstruct.records.layout import TableCells
-from margrave.reconstruct.records.spread import OTHERS, SELECTED
 from margrave.reconstruct.records.variables import Variables
 
 if TYPE_CHECKING:
@@ -29,28 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Modelled:
-    """A model of the ``selected`` tables."""
+    """What was ``learned`` from the ``selected`` tables."""
 
-    model: GraphicalModel
+    learned: Learned
     selected: Sequence[Margin]
     found: Variables
 
     def begin(self, count: int, generator: Generator) -> tuple[Codes, Kinds]:
-        rows, sizes = records_of(self.model, count), self.found.sizes()
-        columns = [self.model.domain.position(name) for name in self.found.names]
+        model = self.learned.model
+        rows, sizes = records_of(model, count), self.found.sizes()
+        columns = [model.domain.position(name) for name in self.found.names]
         codes: Codes = np.ascontiguousarray(rows[:, columns], dtype=np.min_scalar_type(max(sizes, default=1) - 1))
         return codes, no_kinds(codes, sizes)
 
     def leaning(self, tables: TableCells, estimates: Estimates) -> Floats:
-        model = model_of(estimates, self.model.domain, self.selected, start=self.model)
+        start, taken = self.learned.model, self.learned.taken
+        model = model_of(estimates, start.domain, taken, start=start)
         theta = np.zeros(tables.size)
         for (margin, _), potential in model.potentials.items():
             tables.part(theta, tables.margins.index(margin))[:] += potential.ravel()
         return theta
 
-    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
-        followed = {*self.selected}
-        return {
-            SELECTED: [margin for margin in wanted if margin in followed],
-            OTHERS: [margin for margin in wanted if margin not in followed],
-        }
+    def predicted(self, wanted: Sequence[Margin]) -> list[Margin]:
+        return [margin for margin in wanted if margin not in self.selected]

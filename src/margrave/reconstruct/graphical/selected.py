@@ -2,23 +2,73 @@
 
 Every residual below a selected table is compared in the metric of its own variance, so that whatever was measured of
 it counts, in whichever basis and however often.
+
+A selection can be in vain: the selected table may tell nothing that its noise does not drown. So the model takes tables
+in one after the other, and only those whose residual is further from what the model of those before predicts than
+noise alone explains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
 
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
+from margrave.algebra.residual import residuals
+from margrave.errors import RefusedError
+from margrave.planning.limits import MODEL_CELLS
 from margrave.reconstruct.estimates import Estimates
 from margrave.reconstruct.graphical.fit import NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
+from margrave.reconstruct.graphical.trees import tree_cells
 from margrave.reconstruct.unbiased import Fit
 
 NEAR = 1e-4
 """How nearly a model is fitted: what it is used for does not tell a nearer one from it (docs/adaptive.md)."""
 LEAST_VARIANCE = 1e-6
 """No residual is known better than this, so that its weight can be reckoned with."""
+
+STANDS_OUT = 1.5
+"""A table is taken in if its residual is further off than noise alone would explain, by this factor of the square. With
+2 taking it in would be as wrong as leaving it out, in the mean; counts that cannot be negative hold noise back as well.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A model, and the tables that it has taken in, in the order in which they were selected."""
+
+    model: GraphicalModel
+    taken: tuple[Margin, ...] = ()
+
+
+def learned(answers: Estimates, domain: Domain, selected: Iterable[Margin], before: Learned | None = None) -> Learned:
+    """The model of what stands out of the selected tables.
+
+    ``before``: what was learned from earlier answers, of whose tables all stay; only the others are looked at.
+    """
+    found = before or Learned(model_of(answers, domain, ()))
+    for margin in dict.fromkeys(selected):
+        room = tree_cells(domain, [*found.taken, margin]) <= MODEL_CELLS
+        if margin not in found.taken and room and _stands_out(answers, margin, found.model):
+            found = _refitted(answers, domain, (*found.taken, margin), found.model)
+    return _refitted(answers, domain, found.taken, found.model) if found is before else found
+
+
+def _refitted(answers: Estimates, domain: Domain, taken: tuple[Margin, ...], start: GraphicalModel) -> Learned:
+    return Learned(model_of(answers, domain, taken, start=start), taken)
+
+
+def _stands_out(answers: Estimates, margin: Margin, model: GraphicalModel) -> bool:
+    try:
+        predicted = residuals(answers.domain, margin, model.margin(margin))[margin]
+    except RefusedError:  # The model says nothing about it within its room.
+        return False
+    off = float(((answers.values[margin] - predicted) ** 2).sum())
+    freedom = prod(size - 1 for size in answers.domain.shape(margin))
+    return off > STANDS_OUT * freedom * max(answers.variances[margin], LEAST_VARIANCE)
 
 
 def model_of(

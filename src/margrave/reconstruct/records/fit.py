@@ -43,12 +43,12 @@ from margrave.reconstruct.records.zeros import Zeros
 HOTTEST, COLDEST = 1.0, 2.0**-20
 _STEP = 4.0
 """Each temperature is this part of the one before; at last the one half way between the best and the next is tried."""
-_PATIENCE, _WORSE = 3, 1.01
-"""The estimate is itself uncertain: the search ends at a temperature whose estimate is worse than the best by this
-factor, or after so many in a row that were no better. While records are hot it hardly changes, though they do.
+_PATIENCE, _WORSE = 3, 0.01
+"""The estimate is itself uncertain: the search ends at a temperature whose estimate is worse than the best by this part
+of it, or after so many in a row that were no better. While records are hot it hardly changes, though they do.
 """
-_BETTER = 0.98
-"""A colder temperature is taken only if it lowers the estimate to this share: among equals the hotter one is safer."""
+_BETTER = 0.02
+"""A colder temperature is taken only if it lowers the estimate by this part: among equals the hotter one is safer."""
 _SLIGHT = 0.01
 """Sweeps without temperature end where one improves the misfit by less than this share."""
 _SINGLE = 1 << 20
@@ -63,7 +63,7 @@ class Fitted:
 
     ``codes``: a row for each record, a column for each attribute. ``chi_squared``: for each wanted table the misfit of
     the records in units of the noise, and ``freedoms`` what noise alone would make of it. ``finished``: whether the
-    fit came to its end. ``spreads``: how far off counts are, where a temperature was looked for.
+    fit came to its end. ``spreads``: how far off counts are of tables that a model predicts.
     """
 
     codes: Codes
@@ -71,7 +71,7 @@ class Fitted:
     chi_squared: dict[Margin, float]
     freedoms: dict[Margin, float]
     finished: bool
-    spreads: dict[str, Spreads]
+    spreads: Spreads
 
     def misfits(self) -> dict[Margin, float]:
         """For each wanted table χ² for each degree of freedom: 1 is what noise alone explains."""
@@ -159,6 +159,11 @@ class _State:
     error: float
     followed: Floats | None = None
 
+    @property
+    def enough(self) -> float:
+        """An estimated error below this is less. An estimate can be negative: then whatever is less is."""
+        return self.error - _BETTER * max(self.error, 0.0) if np.isfinite(self.error) else np.inf
+
 
 def _distance(misfit: Energy, counts: Floats, mean: Floats) -> float:
     return 0.5 * float((misfit.tables.squares(counts - mean) / misfit.variances).sum())
@@ -210,12 +215,7 @@ def fit_records(
         dict(zip(wanted, chi_squared.tolist(), strict=True)),
         dict(zip(wanted, freedoms.tolist(), strict=True)),
         finished,
-        {}
-        if followed is None
-        else {
-            group: spreads(estimates, some, misfit.tables, counts, followed, noise)
-            for group, some in prior.groups(wanted).items()
-        },
+        () if followed is None else spreads(estimates, prior.predicted(wanted), misfit.tables, counts, followed, noise),
     )
 
 
@@ -265,7 +265,7 @@ class Search:
             in_vain = 0 if better else in_vain + 1
             if better:
                 kept = (twins[0].copy(), twins[1].copy())
-            elif error > _WORSE * self.best.error:
+            elif error > self.best.error + _WORSE * max(self.best.error, 0.0):
                 break
             temperature /= _STEP
         self._try(kept, drawn, self.best.temperature / _STEP**0.5, noise)
@@ -280,7 +280,7 @@ class Search:
         mean = (one + other) / 2
         error = self.jury.error(mean, self.misfit.tables.sums(noise * (one - other)))
         self._report(mean)
-        better = error < _BETTER * self.best.error
+        better = error < self.best.enough
         if better:
             self.best = _State(twins[0].copy(), mean, temperature, error, one - other)
         return error, better

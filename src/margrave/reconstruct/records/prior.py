@@ -36,8 +36,8 @@ class RecordPrior(Protocol):
         """θ for each cell of the tables, as it would be if these had been the estimates."""
         ...
 
-    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
-        """The tables whose errors are told by known noise, alike ones together; none where they are simulated."""
+    def predicted(self, wanted: Sequence[Margin]) -> list[Margin]:
+        """The tables whose errors known noise is to tell; none where they are simulated."""
         ...
 
 
@@ -57,5 +57,5 @@ class Mixture:
     def leaning(self, tables: TableCells, estimates: Estimates) -> Floats:
         return np.zeros(tables.size)
 
-    def groups(self, wanted: Sequence[Margin]) -> dict[str, list[Margin]]:
-        return {}
+    def predicted(self, wanted: Sequence[Margin]) -> list[Margin]:
+        return []

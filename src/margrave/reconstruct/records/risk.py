@@ -9,6 +9,15 @@ moved estimates as well. Stein's estimate of the squared error of R̄_T is
     ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 ⟨D_T, z_T⟩.
 
 It holds for any way of fitting, and so also where records hardly move any more.
+
+Added up to the squared error s of a wanted table of c cells, its root, √(c s), bounds the L1 error. Where noise is
+large the estimate of s is uncertain by δ, which is known too, and is often negative; √max(s, 0) would then tell nothing
+of which temperature is better. So a table counts for
+
+    √(c (s + √(s² + δ²)) / 2) − √(c δ / 2)
+
+which is √(c s) where s is certain, and rises with s everywhere. Most of the uncertainty is the same at all temperatures
+(it is that of ‖R̂_T − R_T‖²), so that differences between them tell more than the estimates themselves.
 """
 
 from __future__ import annotations
@@ -54,13 +63,15 @@ class Judge:
     cells: Floats
 
     def error(self, mean: Floats, followed: Floats) -> float:
-        """Estimates a bound of the L1 error of the wanted tables, their mean: Σ √(cells · squared error).
+        """Estimates a bound of the L1 error of the wanted tables, their mean; negative where noise would explain more.
 
         ``followed``: ⟨D_T, z_T⟩ for each residual.
         """
         energy = self.energy
-        squares = energy.misfits(mean) - energy.variances * energy.freedoms + 2 * followed
-        return float(np.sqrt(self.cells * np.maximum(self.sums @ squares, 0.0)).mean())
+        squares = self.sums @ (energy.misfits(mean) - energy.variances * energy.freedoms + 2 * followed)
+        unsure = np.sqrt(self.sums.power(2) @ (2 * energy.variances**2 * energy.freedoms))
+        counted = np.sqrt((squares + np.hypot(squares, unsure)) / 2) - np.sqrt(unsure / 2)
+        return float((np.sqrt(self.cells) * counted).mean())
 
     def chi_squared(self, counts: Floats) -> tuple[Floats, Floats]:
         """For each wanted table its χ² (the misfits of its residuals over their variances), and what noise explains."""

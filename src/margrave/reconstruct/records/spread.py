@@ -3,13 +3,13 @@
 With p published and u unbiased, of variance σ², E(p − t)² = E(p − u)² − σ² + 2 Cov(p, u) for whatever truth t: the bias
 of leaning on a model is in the first term, whether or not the model holds. The covariance is how far p follows a known
 noise (:mod:`margrave.reconstruct.records.risk`). One cell tells next to nothing of it, so the mean is taken over all
-cells of all wanted tables whose counts are about as large, in units of their σ.
+cells of all wanted tables whose counts are about as large, in units of their σ. The larger a count, the more of σ it is
+off by: where means say otherwise, neighbouring ones are taken together until they rise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from math import sqrt
 
 import numpy as np
@@ -24,14 +24,14 @@ from margrave.reconstruct.records.layout import TableCells
 
 Spreads = tuple[tuple[float, float], ...]
 """Errors of published counts as a part of σ: for counts from so many σ on, this part. None where nothing is told."""
-SELECTED, OTHERS = "selected", "others"
-"""Tables that a model follows are told apart from those that it predicts."""
 
 _EDGES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-_FEWEST = 200
+_FEWEST = 50
 """Fewer cells do not tell: counts are taken together with smaller ones until there are so many."""
-_SURELY = 2.0
-"""The mean square is taken to be larger than it comes out by so many of its standard errors."""
+_SURELY = 1.0
+"""The mean square is taken to be larger than it comes out by so many of its standard errors: without, half of all
+intervals would be too narrow, with two of them nearly all too wide (docs/adaptive.md).
+"""
 _LEAST = 0.2
 """No published count is said to be nearer than this part of σ."""
 _DIGITS = 4
@@ -75,21 +75,30 @@ def _table(estimates: Estimates, margin: Margin, values: Mapping[Margin, Array])
 
 
 def _by_size(sizes: Floats, squares: Floats) -> Spreads:
-    """The root of the mean square, rather too large than too small, from each edge to the next with cells enough.
+    """The root of the mean square, rather too large than too small, from each edge to the next with cells enough."""
+    runs: list[tuple[list[float], Floats]] = []
+    for edge, inside in _slices(sizes, squares):
+        runs.append(([edge], inside))
+        while len(runs) > 1 and runs[-2][1].mean() > runs[-1][1].mean():
+            (one, few), (other, more) = runs.pop(-2), runs.pop()
+            runs.append((one + other, np.concatenate([few, more])))
+    found, least = list[tuple[float, float]](), _LEAST
+    for edges, inside in runs:
+        mean = float(inside.mean() + _SURELY * inside.std() / sqrt(len(inside)))
+        least = max(least, sqrt(max(mean, 0.0)))
+        found += [(edge, round(least, _DIGITS)) for edge in edges]
+    return tuple(found)
 
-    Larger counts are never said to be nearer: what comes out so is chance.
-    """
-    edges, parts = list[float](), list[float]()
-    left = np.inf
+
+def _slices(sizes: Floats, squares: Floats) -> list[tuple[float, Floats]]:
+    """The squares from each edge to the next, as far as there are enough of them; the smallest counts first."""
+    found, left = list[tuple[float, Floats]](), np.inf
     for edge in reversed(_EDGES):
         inside = squares[(sizes >= edge) & (sizes < left)]
         if len(inside) >= _FEWEST:
-            mean = float(inside.mean() + _SURELY * inside.std() / sqrt(len(inside)))
-            edges.append(edge)
-            parts.append(max(sqrt(max(mean, 0.0)), _LEAST))
+            found.append((edge, inside))
             left = edge
-    never_less = accumulate(reversed(parts), max)
-    return tuple((edge, round(part, _DIGITS)) for edge, part in zip(reversed(edges), never_less, strict=True))
+    return found[::-1]
 
 
 def checked(found: Spreads) -> Spreads:

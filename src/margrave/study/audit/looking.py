@@ -28,7 +28,7 @@ from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.limits import MODEL_CELLS
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
-from margrave.reconstruct.graphical.selected import answers_of, model_of
+from margrave.reconstruct.graphical.selected import answers_of, learned
 from margrave.reconstruct.graphical.trees import tree_cells
 from margrave.reconstruct.unbiased import Fit
 from margrave.study.audit.bounds import loss_at_least
@@ -106,18 +106,19 @@ def _priced(pure: bool, epsilon: Fraction) -> Budget:
 def likelihoods(plan: Plan, one: Round, before: Measured, counts: Counts) -> dict[Margin, float]:
     """About the logarithm of each candidate's probability in a round that follows these answers.
 
-    By the exponential mechanism, also where permute-and-flip is used: a score need not be more.
+    By the exponential mechanism, also where permute-and-flip is used, and as if every candidate could be selected
+    again: a score need not be more.
     """
     measured = tuple(answer.measurement for answer in before.answers)
     selected = [answer.query.margin for answer in measured if answer.selection is not None]
     accuracy, domain = Accuracy(plan.domain, measured, plan.exact, ()), used_domain(plan)
-    model = model_of(answers_of(Fit(accuracy, before), domain, selected), domain, selected)
-    scores = {}
+    told = learned(answers_of(Fit(accuracy, before), domain, selected), domain, selected)
+    model, scores = told.model, {}
     for margin, weight in zip(plan.candidates.margins, plan.candidates.weights, strict=True):
-        if model.tree.home(margin) is None and tree_cells(domain, [*selected, margin]) > MODEL_CELLS:
+        if model.tree.home(margin) is None and tree_cells(domain, [*told.taken, margin]) > MODEL_CELLS:
             continue
         expected = model.margin(margin)
-        left = 1 / (1 / accuracy.cell_variance(margin) + 1 / one.noise.variance)
+        left = 1 / (1 / accuracy.cell_variance(margin) + (2 if plan.rest else 1) / one.noise.variance)
         wrong = np.abs(counts[margin] - np.rint(expected)).sum() - np.minimum(sqrt(2 / pi * left), expected).sum()
         scores[margin] = float(one.selection.rate) * weight * float(wrong)
     top = np.logaddexp.reduce(list(scores.values()))

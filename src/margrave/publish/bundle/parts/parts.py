@@ -35,7 +35,7 @@ from margrave.publish.microdata import Coder, columns, schema, shown
 from margrave.publish.numbers import DECIMALS, numbers_in, rounded
 from margrave.reconstruct.held import FullTable, Margins, Records
 from margrave.reconstruct.publication import Published
-from margrave.reconstruct.records.spread import OTHERS, SELECTED, Spreads, checked
+from margrave.reconstruct.records.spread import Spreads, checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,15 +170,11 @@ def cell_numbers(domain: Domain, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers
 
 
-def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float], dict[str, Spreads]]:
+def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin, float], Spreads]:
     """The temperature of fitted records, how well they fit each wanted table, and how far off counts are."""
     try:
         misfits = {domain.margin(row["table"]): float(row["misfit"]) for row in said["misfits"]}
-        told = {group: said["spreads"][group] for group in (SELECTED, OTHERS) if group in said.get("spreads", {})}
-        spreads = {
-            group: checked(tuple((float(one["from"]), float(one["part"])) for one in several))
-            for group, several in told.items()
-        }
+        spreads = checked(tuple((float(one["from"]), float(one["part"])) for one in said.get("spreads", [])))
         if said["method"] != GRAPHICAL and spreads:
             raise ValueError
         return float(said["temperature"]), misfits, spreads
@@ -211,9 +207,7 @@ def published_json(published: Published) -> dict[str, Any]:
         misfits = [{"table": list(m), "misfit": round(c, DECIMALS)} for m, c in published.misfits.items()]
         said |= {"temperature": published.temperature, "misfits": misfits}
     if published.spreads:
-        said["spreads"] = {
-            group: [{"from": edge, "part": part} for edge, part in told] for group, told in published.spreads.items()
-        }
+        said["spreads"] = [{"from": edge, "part": part} for edge, part in published.spreads]
     return said
 
 
