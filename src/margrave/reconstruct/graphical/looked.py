@@ -50,7 +50,9 @@ def so_far(plan: Plan, measured: Measured, before: SoFar | None = None) -> SoFar
     selected = [one.query.margin for one in measurements if one.selection is not None]
     fit = Fit(Accuracy(plan.domain, measurements, plan.exact, ()), measured)
     answers = answers_of(fit, domain, selected)
-    return SoFar(fit, learned(answers, domain, selected[-1:] if before else selected, before and before.learned))
+    if before is None:
+        return SoFar(fit, learned(answers, domain, selected))
+    return SoFar(fit, learned(answers, domain, selected[-1:], before.learned))
 
 
 def divided(plan: Plan, told: SoFar) -> list[Measurement]:
