@@ -164,6 +164,8 @@ def test_a_bundle_verifies_bars_and_all_and_comes_back(privacy, tmp_path):
         lambda selected: selected.update(weight=3),
         lambda selected: selected.update(rule="by hand"),
         lambda selected: selected.clear(),
+        lambda selected: selected.update(rate="1e400"),
+        lambda selected: selected.update(weight=10**400),
     ],
 )
 def test_a_changed_selection_is_found(out, tmp_path, change, reseal_bundle):
@@ -173,6 +175,23 @@ def test_a_changed_selection_is_found(out, tmp_path, change, reseal_bundle):
         change(next(one for one in manifest["events"] if "selected" in one)["selected"])
 
     reseal_bundle(tmp_path / "out", changed)
+    with pytest.raises(VerificationError):
+        verify(tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"spreads": [{"from": 0.0, "part": 10**400}]},
+        {"spreads": {"others": []}},
+        *({"temperature": one} for one in (10**400, float("nan"), -1.0, 0.0, 1e308)),
+        *({"misfits": [{"table": ["a", "b"], "misfit": one}]} for one in (10**400, float("nan"))),
+    ],
+)
+def test_what_cannot_be_said_of_fitted_records_is_refused(out, tmp_path, said, reseal_bundle):
+    out.save(tmp_path / "out")
+    reseal_bundle(tmp_path / "out", lambda manifest: manifest["published"].update(said))
     with pytest.raises(VerificationError):
         verify(tmp_path / "out")
 

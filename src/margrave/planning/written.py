@@ -19,6 +19,7 @@ from margrave.errors import BundleError, MargraveError
 from margrave.ledger.journal import canonical
 from margrave.ledger.values import Notion
 from margrave.noise import NOISES, Noise
+from margrave.noise.selection import checked_rate
 from margrave.planning.expected import expected_rmse
 from margrave.planning.promise.belief import SUSPICIONS
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 EXPONENTIAL, PERMUTED = "exponential", "permute-and-flip"
 """The rules by which tables are selected, as bundles name them."""
+_WEIGHT_BITS = 32
+"""No plan has weights that need more."""
 
 
 def notion_of(spec: Spec) -> Notion:
@@ -122,9 +125,10 @@ def selection_json(selection: Selection) -> dict[str, Any]:
 def _selection_from_json(value: Mapping[str, Any] | None) -> Selection | None:
     if value is None:
         return None
-    if value["rule"] not in (PERMUTED, EXPONENTIAL) or type(value["weight"]) is not int:
+    rule, weight = value["rule"], value["weight"]
+    if rule not in (PERMUTED, EXPONENTIAL) or type(weight) is not int or weight.bit_length() > _WEIGHT_BITS:
         raise KeyError
-    return Selection(exact_number(value["rate"]), value["rule"] == PERMUTED, value["weight"])
+    return Selection(checked_rate(exact_number(value["rate"])), rule == PERMUTED, weight)
 
 
 def noise_json(noise: Noise) -> dict[str, str]:

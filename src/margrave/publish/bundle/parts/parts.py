@@ -175,10 +175,13 @@ def _fitted(domain: Domain, said: Mapping[str, Any]) -> tuple[float, dict[Margin
     try:
         misfits = {domain.margin(row["table"]): float(row["misfit"]) for row in said["misfits"]}
         spreads = checked(tuple((float(one["from"]), float(one["part"])) for one in said.get("spreads", [])))
-        if said["method"] != GRAPHICAL and spreads:
+        temperature = float(said["temperature"])
+        if (said["method"] != GRAPHICAL and spreads) or not 0 < temperature <= 1:
             raise ValueError
-        return float(said["temperature"]), misfits, spreads
-    except (KeyError, TypeError, ValueError, MargraveError):
+        if not all(0 <= one < np.inf for one in misfits.values()):
+            raise ValueError
+        return temperature, misfits, spreads
+    except (KeyError, TypeError, ValueError, OverflowError, MargraveError):
         raise BundleError("release.json does not say how the records were fitted") from None
 
 
