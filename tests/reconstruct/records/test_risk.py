@@ -114,3 +114,12 @@ def test_the_search_ends_where_it_is_clearly_worse_or_no_better_for_long(monkeyp
     case = problem((3, 3), 100, 4.0, 1)
     found = fit.fit_records(case.estimates, case.wanted, case.found, case.zeros, seed="test")
     assert found.temperature == temperature and next(told) == 1.0
+
+
+def test_records_that_move_against_a_noise_of_next_to_nothing_have_an_estimate_all_the_same():
+    case = problem((4, 5, 4), 300, 1e-6, 1)
+    misfit = misfit_of(case)
+    jury, truth = judge(misfit, case.domain, case.wanted), true_counts(case, misfit)
+    against = [-(10.0 ** (power / 7)) * np.arange(1, len(misfit.variances) + 1) for power in range(70)]
+    estimates = np.array([jury.error(truth, followed) for followed in against])
+    assert np.isfinite(estimates).all() and (estimates <= 0).all()

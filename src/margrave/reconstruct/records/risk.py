@@ -70,7 +70,7 @@ class Judge:
         energy = self.energy
         squares = self.sums @ (energy.misfits(mean) - energy.variances * energy.freedoms + 2 * followed)
         unsure = np.sqrt(self.sums.power(2) @ (2 * energy.variances**2 * energy.freedoms))
-        counted = np.sqrt((squares + np.hypot(squares, unsure)) / 2) - np.sqrt(unsure / 2)
+        counted = np.sqrt(np.maximum(squares + np.hypot(squares, unsure), 0.0) / 2) - np.sqrt(unsure / 2)
         return float((np.sqrt(self.cells) * counted).mean())
 
     def chi_squared(self, counts: Floats) -> tuple[Floats, Floats]:
