@@ -11,6 +11,7 @@ import margrave as mg
 from margrave.errors import MargraveError, UsageError
 from margrave.planning.expected import Expected, expected_rmse
 from margrave.planning.strategies.demand import Demand
+from margrave.planning.ways.release import remarks
 
 SIZES = {"a": 8, "b": 9, "c": 10}
 
@@ -81,6 +82,20 @@ def test_what_is_assumed_is_said_and_the_unbiased_forecast_stays():
     assert "changes nothing here" in repr(other)
     usual = plan_of({"rho": "0.001"}, objective="max")
     assert other.measurements == usual.measurements
+
+
+def test_a_plan_says_for_how_few_records_their_number_is_worth_saying():
+    said = [text for text in remarks(plan_of({"rho": "0.0001"})).words if "expected_size" in text]
+    off = np.mean([one.expected_l1 for one in plan_of({"rho": "0.0001"}).forecast])
+    assert len(said) == 1 and f"fewer than about {float(f'{5 * off:.1g}'):,.0f} records" in said[0]
+    told = remarks(plan_of({"rho": "0.0001"}, expected_size=20_000)).words
+    assert not any("say so as" in text for text in told)
+    assert any("Planned for about 20,000 records. Assumed, not known" in text for text in told)
+
+
+@pytest.mark.parametrize("release", [{"objective": "max"}, {"public": [["a"]]}, {"strategy": "adaptive"}])
+def test_it_is_not_said_where_it_would_change_nothing(release):
+    assert not any("expected_size" in text for text in remarks(plan_of({"rho": "0.0001"}, **release)).words)
 
 
 def test_a_spec_with_an_expected_size_is_written_and_read_back():

@@ -30,6 +30,10 @@ CANDIDATES = 2000
 
 FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
+FITTED_CELLS = 10**5
+"""Above this many cells a full table is made non-negative as a whole only where every one of them is measured, or no
+records can be fitted: these are as accurate, in less time (docs/records.md).
+"""
 RECORD_READS = 120_000
 """The most numbers read for a record, values times tables, for which records are fitted without being asked for."""
 RECORD_KINDS = 32

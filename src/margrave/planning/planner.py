@@ -21,7 +21,7 @@ from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.looking.refusals import no_looking
 from margrave.planning.looking.rounds import make_rest, make_rounds, pace
 from margrave.planning.plan import Plan, known_margins, protection_of
-from margrave.planning.publication.publishing import record_reads
+from margrave.planning.publication.publishing import record_reads, worth_holding
 from margrave.planning.strategies.adaptive import Before, before, before_for, shared
 from margrave.planning.strategies.demand import Demand, Shares
 from margrave.planning.strategies.every import strategy_named
@@ -96,11 +96,14 @@ def candidates(spec: Spec, *, every: bool = False, look: bool = True) -> list[Ch
 
 
 def _auto_looks(spec: Spec) -> bool:
-    """Whether ``auto`` plans to look where to measure: where the full table is too large to be held, so that records
-    will be fitted, and nothing forbids it. Public numbers say no more: see docs/adaptive.md.
+    """Whether ``auto`` plans to look where to measure: where the full table is not worth holding (with Laplace noise:
+    cannot be held) and nothing forbids it. Public numbers say no more: see docs/adaptive.md.
     """
     plain = spec.nonnegative == "auto" and spec.rounding == "controlled" and spec.objective == "mean"
-    if not plain or is_wide_workload(spec) or _base_cells(spec) <= FULL_CELLS or record_reads(spec) > RECORD_READS:
+    if not plain or is_wide_workload(spec) or record_reads(spec) > RECORD_READS:
+        return False
+    base, gaussian = _base(spec), spec.budget.gaussian[0]
+    if worth_holding(base, spec.margins, spec.rounding) or (base.cells() <= FULL_CELLS and not gaussian):
         return False
     return no_looking(spec, len(_selectable(spec).margins)) is None
 
@@ -129,8 +132,12 @@ def _names(strategy: Strategy, gaussian: bool, spec: Spec) -> tuple[str, ...]:
 
 
 def _base_cells(spec: Spec) -> int:
-    """The number of cells of all attributes that a wanted table uses."""
-    return spec.domain.cells(spec.domain.margin({name for margin in spec.margins for name in margin}))
+    return _base(spec).cells()
+
+
+def _base(spec: Spec) -> Domain:
+    """All attributes that a wanted table uses."""
+    return spec.domain.restrict(spec.domain.margin({name for margin in spec.margins for name in margin}))
 
 
 def _choose(spec: Spec, name: str, gaussian: bool) -> Choice:

@@ -21,9 +21,9 @@ from margrave.algebra.lattice import subsets
 from margrave.algebra.residual import decompose, margin_from
 from margrave.crossing import Collected
 from margrave.errors import RefusedError, UsageError
-from margrave.planning.limits import FULL_CELLS
 from margrave.planning.local.forecast import Precisions, Weighing
 from margrave.planning.local.plan import LocalPlan
+from margrave.planning.publication.publishing import worth_holding
 from margrave.planning.publication.raises import RAISED
 from margrave.progress import Progress
 from margrave.reconstruct.bars import Compared, Simulated, replicates, understated
@@ -207,7 +207,8 @@ def publish_local(
     wanted = tuple(margin for margin in spec.margins if margin)
     domain = spec.domain.restrict(spec.domain.margin(name for margin in wanted for name in margin))
     estimates = fit.estimates(domain)
-    if spec.nonnegative == "records" or (spec.nonnegative == "auto" and domain.cells() > FULL_CELLS):
+    whole_table = worth_holding(domain, wanted, spec.rounding)
+    if spec.nonnegative == "records" or (spec.nonnegative == "auto" and not whole_table):
         return _records(plan, estimates, wanted, seed, progress, like)
     possible = possible_mask(spec, domain.names).reshape(domain.shape())
     found = nonnegative(estimates, spec.nonnegative, wanted=wanted, possible=possible, progress=progress)

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 
 import margrave as mg
 from margrave.budget.events import NO_REST, Measurement, Protection, Rest, Selection, cost
-from margrave.budget.units import ZCDP, PureDP
+from margrave.budget.units import ZCDP, ApproxDP, PureDP
 from margrave.errors import RefusedError, UsageError
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import CANDIDATES
@@ -245,6 +246,14 @@ def test_auto_plans_all_beforehand_where_looking_is_not_possible_or_not_what_is_
 
 def test_tables_that_can_be_held_are_planned_beforehand():
     assert not mg.plan(spec_of((2, 3, 4), ("ab", "bc"))).looks
+
+
+@pytest.mark.parametrize("all_of", [2, 5])
+def test_auto_looks_where_a_table_is_not_worth_holding_and_noise_is_gaussian(all_of):
+    budgets = {"ρ": ZCDP(Fraction(1, 100)), "ε, δ": ApproxDP(Fraction(1), Fraction(1, 10**9)), "ε": PureDP(Fraction(1))}
+    tables = ["".join(names) for names in combinations("abcdef", all_of)]
+    looks = {name: mg.plan(spec_of((7,) * 6, tables, budget)).looks for name, budget in budgets.items()}
+    assert looks == {"ρ": True, "ε, δ": True, "ε": False}
 
 
 def test_a_target_is_met_by_what_is_fixed_and_the_spec_says_so():

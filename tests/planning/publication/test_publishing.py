@@ -11,7 +11,7 @@ import margrave as mg
 from margrave.errors import RefusedError
 from margrave.messages.catalogue import messages_of, speaking
 from margrave.planning.describe import round_words
-from margrave.planning.limits import FULL_CELLS
+from margrave.planning.limits import FITTED_CELLS, FULL_CELLS
 from margrave.planning.publication.publishing import unkept, used_domain
 from margrave.planning.ways.release import remarks
 from margrave.reconstruct.published import publish
@@ -56,6 +56,57 @@ def test_many_attributes_are_promised_as_records():
         assert plan.publishing.method == method and plan.publishing.why_not is None
         assert any("Fitting records" in text for text in remarks(plan).words)
         assert "fitted records" in plan.publishing.words()
+
+
+def medium(budget=None, **release):
+    """A spec of 6⁷ cells: a full table that can be held, and is not worth it."""
+    return mg.Spec.from_dict(
+        {
+            "attributes": {name: {"range": [0, 5]} for name in "abcdefg"},
+            "release": {"all": 2, **release},
+            "privacy": budget or {"rho": "0.1"},
+        }
+    )
+
+
+def test_a_full_table_that_could_be_held_is_fitted_by_records_as_well():
+    assert FITTED_CELLS < medium().domain.cells() < FULL_CELLS
+    for strategy, method in {"auto": "graphical", "residual": "records"}.items():
+        plan = mg.plan(medium(strategy=strategy))
+        assert plan.publishing.method == method and plan.publishing.cells == 0
+        assert any("Fitting records" in text for text in remarks(plan).words)
+
+
+@pytest.mark.parametrize(
+    ("release", "method"),
+    [
+        ({"nonnegative": "least-squares"}, "least-squares"),
+        ({"rounding": "none"}, "entropy"),
+        ({"rounding": "nearest"}, "entropy"),
+        ({"public": [["a"]]}, "least-squares"),
+        ({"all": 7}, "sparse"),
+        ({"all": 1, "tables": [[*"abcdefg"]]}, "sparse"),
+        ({"strategy": "base"}, "sparse"),
+    ],
+    ids=["least squares", "fractions", "nearest", "a fact", "all of it", "among others", "measured"],
+)
+def test_it_is_held_where_that_is_asked_for_or_all_of_it_is_wanted_or_measured_or_records_cannot_be(release, method):
+    how = mg.plan(medium(**release)).publishing
+    assert how.method == method and how.cells == 6**7 and how.why_not is None
+
+
+def test_what_is_fitted_by_records_is_published_whole_and_consistent_with_intervals():
+    random = np.random.default_rng(3)
+    kind = random.integers(0, 6, 2000)
+    data = pd.DataFrame({name: (kind + random.integers(0, 3, 2000)) % 6 for name in "abcdefg"})
+    out = mg.release(mg.plan(medium({"epsilon": 2})), data, seed=1)
+    assert not out.plan.looks and out.publication.method == "records"
+    pairs = [out.published(("a", name)) for name in "bcdefg"]
+    assert all((pair == np.rint(pair)).all() and (pair >= 0).all() for pair in pairs)
+    assert all((pair.sum(axis=1) == pairs[0].sum(axis=1)).all() for pair in pairs)
+    shown = out.table("a", "b")
+    truth = np.bincount(data["a"] * 6 + data["b"], minlength=36)
+    assert ((shown["low"] <= truth) & (truth <= shown["high"])).mean() > 0.8
 
 
 def test_a_method_that_is_not_possible_is_named_with_its_reason_and_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from margrave.algebra.lattice import downward_closure
 from margrave.errors import RefusedError
 from margrave.messages.catalogue import say
 from margrave.planning.limits import (
+    FITTED_CELLS,
     FLOW_CELLS,
     FULL_CELLS,
     KEPT_CELLS,
@@ -24,6 +26,7 @@ from margrave.planning.publication.raises import RAISED, TABLE, Raises, no_raise
 
 if TYPE_CHECKING:
     from margrave.planning.plan import Plan
+    from margrave.spec.choices import Rounding
     from margrave.spec.spec import Spec
 
 UNBIASED, RECORDS, GRAPHICAL = "none", "records", "graphical"
@@ -119,7 +122,7 @@ def decide(plan: Plan) -> Publishing:
     if asked == "auto" and plan.looks:
         return _graphical(plan, asked)
     large = domain.cells() > FULL_CELLS
-    if asked == RECORDS or (asked == "auto" and large):
+    if asked == RECORDS or (asked == "auto" and _fits_records(plan, domain)):
         reason = _no_records(plan)
         if reason is None:
             return Publishing(asked, Chosen(RECORDS), "controlled")
@@ -145,6 +148,24 @@ def _graphical(plan: Plan, asked: str) -> Publishing:
     cells = min(MODEL_CELLS, sum(map(plan.domain.cells, plan.selected or plan.candidates.margins)))
     seconds = 0.5 + 300 * (2e-3 + 2e-8 * cells)
     return Publishing(asked, Chosen(GRAPHICAL), "controlled", None, 0, seconds)
+
+
+def worth_holding(domain: Domain, wanted: Iterable[Margin], rounding: Rounding) -> bool:
+    """Whether the full table of these attributes is made non-negative as a whole where records can be fitted as well.
+
+    One that is wanted itself is, as long as it can be held; so is any for whoever chooses its rounding, since records
+    need none.
+    """
+    asked_for = rounding != "controlled" or domain.names in wanted
+    return domain.cells() <= (FULL_CELLS if asked_for else FITTED_CELLS)
+
+
+def _fits_records(plan: Plan, domain: Domain) -> bool:
+    """Whether ``auto`` fits records: the full table is too large, or not worth holding unless all of it is measured."""
+    if domain.cells() > FULL_CELLS:
+        return True
+    held = worth_holding(domain, plan.spec.margins, plan.spec.rounding) or _no_records(plan) is not None
+    return not held and not grounds_for(plan).complete
 
 
 def _raised(plan: Plan, method: str) -> Publishing:

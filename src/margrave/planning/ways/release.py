@@ -7,6 +7,7 @@ from margrave.ledger.values import Notion
 from margrave.planning.checks import check_spec
 from margrave.planning.describe import round_words
 from margrave.planning.effect import fact_words, price_factor
+from margrave.planning.expected import said_of_size
 from margrave.planning.forecast.engines import predicted
 from margrave.planning.forecast.prediction import record_seconds, writing
 from margrave.planning.plan import Plan
@@ -32,7 +33,7 @@ def remarks(plan: Plan) -> Remarks:
         without = without_facts(plan).rmse
         words.append(f"RMSE per cell: {number(plan.rmse)}; {number(without)} if nothing were public.")
         found = {"price_factor": float(price_factor(plan)), "rmse_without_facts": without}
-    words += round_words(plan)
+    words += [*round_words(plan), *said_of_size(plan)]
     work = predicted(plan)
     words.append(
         f"Memory: about {_bytes(plan.memory)}; time: about {_seconds(plan.seconds)} after reading, plus about "
