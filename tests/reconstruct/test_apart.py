@@ -8,6 +8,7 @@ import pytest
 import margrave as mg
 from margrave.budget.units import PureDP
 from margrave.reconstruct.apart import Apart
+from margrave.reconstruct.bars import _by_size
 from tests.shapes import domain_of, frame_of, spec_of
 
 CELLS, SIMULATIONS = 600, 16
@@ -47,6 +48,40 @@ def test_intervals_hold_the_truth_whether_few_cells_are_biased_or_all(share, kee
         simulated.append((np.abs(wrong) <= 1.96 * keep)[biased].mean())
     assert np.mean(held) >= 0.93
     assert np.mean(simulated) < 0.35
+
+
+def held_where_biased(pooled, seed):
+    """A fifth of the cells is large and two σ too low; simulations see a fifth of the noise."""
+    random = np.random.default_rng([4, seed])
+    large, noise = np.arange(CELLS) < CELLS // 5, random.normal(size=CELLS)
+    again = random.normal(size=(SIMULATIONS, CELLS))
+    truth = np.where(large, 40.0, 10.0)
+    published = truth - 2.0 * large + 0.2 * noise
+    apart = Apart(published, truth + noise, published + 0.2 * again, published + again, pooled(published))
+    return (np.abs(published - truth) <= 1.96 * apart.errors())[large].mean()
+
+
+def test_large_counts_that_are_all_too_low_are_told_apart_from_small_ones_that_are_right():
+    together = [held_where_biased(lambda counts: np.zeros(len(counts), dtype=np.int64), seed) for seed in range(20)]
+    apart = [held_where_biased(_by_size, seed) for seed in range(20)]
+    assert np.mean(together) < 0.88
+    assert np.mean(apart) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("counts", "alike"),
+    [
+        ([], []),
+        ([0.0] * 9 + [5.0] * 7 + [100.0] * 2, [9, 9]),  # Few very large ones are alike with large ones,
+        ([0.0] * 3 + [5.0] * 9, [12]),  # and few small ones with the next.
+        ([0.5, 200.0], [2]),
+        (list(np.repeat([0.5, 1.5, 3.0, 6.0], 8)), [8, 8, 8, 8]),
+    ],
+)
+def test_counts_of_about_as_many_times_their_noise_are_alike(counts, alike):
+    found = _by_size(np.array(counts))
+    assert len(found) == len(counts) and (np.diff(found) >= 0).all()
+    assert sorted(np.unique(found, return_counts=True)[1]) == sorted(alike)
 
 
 def test_a_count_is_at_most_as_much_too_high_as_it_is():

@@ -105,7 +105,8 @@ class Simulated:
         """The same, given how far each cell is from the unbiased one (see `apart`), whose half-width is for the level.
 
         Cells near zero keep what is simulated, where they are pooled apart: most of them rest at zero whatever the
-        noise, which no variance describes.
+        noise, which no variance describes. Others are alike where counts are about as large: interactions that were
+        smoothed away are missing from large counts more than from small ones.
         """
         truth, (size, widths) = self._truth(margin), self.cell_errors(margin, level)
         near = truth < 2 * size
@@ -113,6 +114,8 @@ class Simulated:
         unit = np.maximum(unbiased.errors, _LEAST)
         again, unbiased_again = _rows(self.again, margin) / unit, self.unbiased_again(margin) / unit
         pools = np.where(unbiased.errors > 0, kept, 2)
+        others = pools == 0
+        pools[others] = 3 + _by_size((truth / unit)[others])
         apart = Apart(truth / unit, unbiased.counts / unit, again, unbiased_again, pools)
         found = np.maximum(unit * apart.errors(), _LEAST)
         wide = found * np.maximum(unbiased.widths / unit, _normal(level))
@@ -178,6 +181,21 @@ class Simulated:
 def _pooled_apart(near: NDArray[np.bool_]) -> bool:
     """Whether there are enough cells near zero, and away from it, for the errors of both to be pooled apart."""
     return bool(min(near.sum(), (~near).sum()) >= _POOL)
+
+
+def _by_size(counts: Floats) -> NDArray[np.int64]:
+    """A number for each cell, the same for those whose counts are about as many times their noise.
+
+    Counts from 1, 2, 4, … on have a number of their own where there are cells enough, the largest first.
+    """
+    found, left = np.zeros(counts.shape, dtype=np.int64), np.full(counts.shape, True)
+    for power in range(int(np.log2(counts.max(initial=1.0))), -1, -1):
+        cells = left & (counts >= 2.0**power)
+        if cells.sum() >= _POOL:
+            found[cells], left = 1 + power, left & ~cells
+    if 0 < left.sum() < min(_POOL, len(counts)):
+        found[left] = found[~left].min()
+    return found
 
 
 def _normal(level: float) -> float:

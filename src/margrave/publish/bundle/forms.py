@@ -28,5 +28,5 @@ class Forms:
         return asdict(self)
 
 
-FORMS = Forms(words=2, report=11, bars=8)
+FORMS = Forms(words=2, report=11, bars=9)
 """What this Margrave writes. A number is raised whenever the same release would get another output of that part."""
