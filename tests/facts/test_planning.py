@@ -18,8 +18,8 @@ from margrave.facts.price import induced_cost
 from margrave.noise import DiscreteGaussian, DiscreteLaplace
 from margrave.planning.checks import check_plan
 from margrave.planning.effect import fact_words, price_factor
-from margrave.planning.plan import protection_of
 from margrave.planning.planner import make_plan, without_facts
+from margrave.planning.protected import protection_of
 from margrave.spec.codebook import Categories, Codebook, CodebookEntry
 from margrave.spec.sections import DataSection, Unit
 from margrave.spec.workload import PublicFact

@@ -93,9 +93,32 @@ def test_a_plan_says_for_how_few_records_their_number_is_worth_saying():
     assert any("Planned for about 20,000 records. Assumed, not known" in text for text in told)
 
 
-@pytest.mark.parametrize("release", [{"objective": "max"}, {"public": [["a"]]}, {"strategy": "adaptive"}])
-def test_it_is_not_said_where_it_would_change_nothing(release):
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"objective": "max"},
+        {"public": [["a"]]},
+        {"strategy": "adaptive"},
+        {"strategy": "base"},
+        {"nonnegative": "none"},
+    ],
+)
+def test_it_is_not_said_where_it_would_change_nothing_or_what_is_published_is_not_shrunk(release):
     assert not any("expected_size" in text for text in remarks(plan_of({"rho": "0.0001"}, **release)).words)
+
+
+def test_with_laplace_noise_shares_follow_the_size_only_where_noise_is_larger():
+    usual = plan_of({"epsilon": "0.1"})
+    off = np.mean([one.expected_l1 for one in usual.forecast])
+    many, few = (plan_of({"epsilon": "0.1"}, expected_size=round(part * off)) for part in (1.1, 0.9))
+    assert many.measurements == usual.measurements and few.measurements != usual.measurements
+    assert "changes nothing here" in repr(many) and "Assumed, not known" in repr(few)
+    (said,) = (text for text in remarks(usual).words if "expected_size" in text)
+    assert f"fewer than about {float(f'{off:.1g}'):,.0f} records" in said
+
+
+def test_nor_where_hardly_any_table_has_so_few_records():
+    assert not any("expected_size" in text for text in remarks(plan_of({"rho": "1000"})).words)
 
 
 def test_a_spec_with_an_expected_size_is_written_and_read_back():

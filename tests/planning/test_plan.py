@@ -210,3 +210,13 @@ def test_groups_are_told_at_the_delta_of_the_spec():
     for size, told in plan.promise.groups.items():
         assert told == ApproxDP(epsilon_of(plan.cost.rho * size**2, delta), delta)
     assert f"10 together: ε = {float(plan.promise.groups[10].epsilon):.4g}, δ = 1e-06" in plan.promise.words()[-2]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "warned"),
+    [({"epsilon": 11}, 1), ({"epsilon": 9}, 0), ({"rho": "1.2"}, 1), ({"rho": "0.5"}, 0), ({"rho": "1e6"}, 1)],
+)
+def test_a_budget_that_protects_little_is_warned_of_in_whatever_unit(privacy, warned):
+    attributes = {"a": {"values": ["x", "y"]}}
+    plan = mg.plan({"attributes": attributes, "release": {"tables": [["a"]]}, "privacy": privacy})
+    assert sum("protects very little" in text for text in plan.warnings) == warned

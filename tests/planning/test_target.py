@@ -204,3 +204,10 @@ def test_repeated_releases_cover_what_is_asked_and_no_more_than_whole_numbers_fo
     allowed = 4.5 * (LEVEL * (1 - LEVEL) / runs) ** 0.5
     assert abs(inside - most) < allowed
     record_property("covered", (strategy, float(inside)))
+
+
+def test_an_attribute_of_one_value_stands_in_the_way_of_no_target():
+    with_it = plan_for(spec_of((4, 1, 3), 'tables = [["a", "b"], ["b"], ["a", "c"]]'), Target(9.0, LEVEL))
+    without = plan_for(spec_of((4, 1, 3), 'tables = [["a"], [], ["a", "c"]]'), Target(9.0, LEVEL))
+    assert with_it.cost == without.cost
+    assert max(table.half_width for table in with_it.forecast) <= 9.0

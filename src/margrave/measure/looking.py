@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.algebra.arrays import Floats, Integers
-from margrave.algebra.domain import Domain, Margin
+from margrave.algebra.domain import Margin
 from margrave.algebra.query import Query, answer
 from margrave.budget.events import Measurement, Round
 from margrave.crossing import Answer, Measured
@@ -31,13 +31,10 @@ from margrave.errors import RefusedError
 from margrave.noise import Generator, sample_many
 from margrave.noise.selection import permute_and_flip, select
 from margrave.planning.forecast.accuracy import Accuracy
-from margrave.planning.limits import MODEL_CELLS
 from margrave.planning.plan import Plan
-from margrave.planning.publication.publishing import used_domain
 from margrave.progress import Progress, counted
 from margrave.reconstruct.graphical.looked import SoFar, divided, so_far
 from margrave.reconstruct.graphical.selected import Learned
-from margrave.reconstruct.graphical.trees import tree_cells
 
 _ABSOLUTE = sqrt(2 / pi)
 """The mean absolute value of a normal error of size 1."""
@@ -57,13 +54,13 @@ def look(
     answers, told = list(fixed), None
     step = counted(progress, len(plan.rounds))
     for one in plan.rounds:
-        told = so_far(plan, Measured(tuple(answers), known, private=True), told)
+        told = so_far(plan, Measured(tuple(answers), known, generator.private), told)
         chosen = choose(seen(plan, told), one, exact, generator)
         counts = exact(chosen).reshape(plan.domain.shape(chosen))
         noise = one.noise.sample(counts.size, generator).reshape(counts.shape)
         answers.append(Answer(Measurement(Query(chosen), one.noise, one.selection), counts + noise))
         step()
-    return (*answers, *_ended(plan, exact, Measured(tuple(answers), known, private=True), generator, told))
+    return (*answers, *_ended(plan, exact, Measured(tuple(answers), known, generator.private), generator, told))
 
 
 def _ended(
@@ -77,7 +74,8 @@ def _ended(
     if not plan.rest:
         return []
     chosen = divided(plan, so_far(plan, before, told))
-    assert sum(one.parts for one in chosen) == plan.rest.parts, "the rest is divided, no more and no less"
+    if sum(one.parts for one in chosen) != plan.rest.parts:
+        raise RefusedError("the rest of the budget was not divided as a whole: nothing is measured with it")
     drawn = dict(sample_many([(one.noise, one.query.outputs(plan.domain)) for one in chosen], generator))
     found = []
     for number, one in enumerate(chosen):
@@ -112,23 +110,22 @@ class ModelView:
 
 def seen(plan: Plan, told: SoFar) -> ModelView:
     """What the answers so far tell a round."""
-    offered = _offered(plan, used_domain(plan), told.learned)
-    return ModelView(told.fit.accuracy, offered, _WITH_REST if plan.rest else 1)
+    return ModelView(told.fit.accuracy, _offered(plan, told.learned), _WITH_REST if plan.rest else 1)
 
 
-def _offered(plan: Plan, domain: Domain, told: Learned) -> dict[Margin, tuple[int, Floats]]:
+def _offered(plan: Plan, told: Learned) -> dict[Margin, tuple[int, Floats]]:
     """The tables that a model can still take in, with their weights and the model's counts of them. It knows no data.
 
     What it has taken in already is not open where a rest is left to measure it better, unless nothing else is.
     """
-    found, model = {}, told.model
+    found = {}
     for margin, weight in zip(plan.candidates.margins, plan.candidates.weights, strict=True):
-        if model.tree.home(margin) is not None or tree_cells(domain, [*told.taken, margin]) <= MODEL_CELLS:
+        if told.has_room(margin):
             try:
-                found[margin] = (weight, model.margin(margin))
+                found[margin] = (weight, told.model.margin(margin))
             except RefusedError:
                 continue  # The model says nothing about it within its room: it cannot be compared.
-    others = {margin: seen for margin, seen in found.items() if margin not in told.taken}
+    others = {margin: view for margin, view in found.items() if margin not in told.taken}
     return others if plan.rest and others else found
 
 

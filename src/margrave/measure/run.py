@@ -22,7 +22,8 @@ from margrave.measure.sources.sources import Source, open_source
 from margrave.measure.swallowed import warn_of_swallowed
 from margrave.noise import Generator, sample_many
 from margrave.planning.limits import COUNTED_RECORDS
-from margrave.planning.plan import Plan, given_facts
+from margrave.planning.plan import Plan
+from margrave.planning.protected import given_facts
 from margrave.progress import Progress
 from margrave.spec.choices import AUTO
 from margrave.spec.spec import Spec

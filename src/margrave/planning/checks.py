@@ -12,7 +12,8 @@ from margrave.noise import safe_tail
 from margrave.planning.limits import COUNTED_RECORDS
 from margrave.planning.looking.refusals import no_looking
 from margrave.planning.looking.rounds import SELECTING, pace, rest_parts
-from margrave.planning.plan import Plan, known_margins, protection_of
+from margrave.planning.plan import Plan
+from margrave.planning.protected import known_margins, protection_of
 from margrave.spec.spec import Spec
 
 _LARGEST = 1 << 62

@@ -22,7 +22,7 @@ without, so that every wanted table has an unbiased estimate, and a wrong assump
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,12 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.query import Query
+from margrave.budget.events import NO_REST
 from margrave.planning.matrices import matrix, within
+from margrave.planning.strategies.adaptive import before
 from margrave.planning.strategies.demand import Demand, Shares, unit_variance
 from margrave.planning.wide import is_wide_workload
+from margrave.spec.sections import MOST_RECORDS
 from margrave.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -48,10 +51,14 @@ _KEPT = 0.05
 _TRIED, _LEAST = 0.3, 1e-3
 """One-way tables that are not asked for begin with this part of all, each the same, and stay if they get the other."""
 _STEPS, _SETTLED = 300, 1e-6
-_FEW = 5.0
+_FEW, _NONE = 5.0, 30.0
 """With more records than this many times the noise of a table, published tables were hardly better for an expected size
-(docs/peers.md: vocab and chile at ε = 0.3 have a fourth to a fifth of their records as noise, and gain 5 %).
+with Gaussian noise (docs/peers.md: vocab and chile at ε = 0.3 have a fourth to a fifth of their records as noise, and
+gain 5 %). With Laplace noise shares follow it only where there are fewer records than noise: see docs/spec.md. Fewer
+records than the second are not spoken of.
 """
+_MORE = 0.005
+"""Where this much more of a budget is fixed, a plan that looks follows its expected size."""
 
 
 def expects(spec: Spec) -> bool:
@@ -145,7 +152,8 @@ def expected_rmse(plan: Plan) -> float:
     """The root mean squared error per published cell, if interactions are as is assumed for the expected size; that of
     unbiased cells where nothing is expected.
     """
-    if plan.spec.expected_size is None or not expects(plan.spec) or plan.looks:
+    size = plan.spec.expected_size
+    if size is None or not expects(plan.spec) or plan.looks:
         return plan.rmse
     wanted: dict[Margin, float] = {}
     for table in plan.spec.workload:
@@ -153,21 +161,27 @@ def expected_rmse(plan: Plan) -> float:
         wanted[margin] = wanted.get(margin, 0.0) + float(table.weight)
     problem = Demand(plan.domain, wanted, known=plan.exact)
     variances = {margin: plan.accuracy.variance(margin) for margin in problem.unknown}
-    return sqrt(Expected(plan.spec.expected_size).risk(problem, variances))
+    return sqrt(Expected(size).risk(problem, variances))
+
+
+def noise_of(plan: Plan) -> float:
+    """How many records the noise of a wanted table adds up to, in the mean over the tables."""
+    return sum(table.expected_l1 for table in plan.forecast) / len(plan.forecast)
 
 
 def said_of_size(plan: Plan) -> tuple[str, ...]:
     """What is assumed where a number of records is expected, in words; else, for how few it would be worth saying."""
     size = plan.spec.expected_size
     if size is None:
-        return () if plan.looks or not _may_expect(plan.spec) else (_worth_saying(plan),)
-    if plan.looks and expects(plan.spec) and plan.spec.budget.gaussian[0]:
+        shrunk = plan.publishing.why_not is None and len(plan.measurements) > 1
+        return _worth_saying(plan) if shrunk and not plan.looks and _may_expect(plan.spec) else ()
+    if not expects(plan.spec) or not _follows(plan, size):
+        return (f"The expected size of {size:,} records changes nothing here: budgets are shared as without it.",)
+    if plan.looks:
         return (
-            f"Planned for about {size:,} records: where these are few for the budget, more of it goes to single "
+            f"Planned for about {size:,} records: these are few for the budget, so that more of it goes to single "
             "attributes, and less to looking for how they depend on each other.",
         )
-    if not expects(plan.spec) or plan.looks:
-        return (f"The expected size of {size:,} records changes nothing here: budgets are shared as without it.",)
     return (
         f"Planned for about {size:,} records. Assumed, not known: a table of one attribute differs from an even one by "
         f"a mean square of {LARGEST:g} at most, each further attribute adds at most {DECAY:g} of that, and {SIZES} "
@@ -176,11 +190,26 @@ def said_of_size(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _worth_saying(plan: Plan) -> str:
-    off = sum(table.expected_l1 for table in plan.forecast) / len(plan.forecast)
-    noise, few = float(f"{off:.2g}"), float(f"{_FEW * off:.1g}")
+def _follows(plan: Plan, size: int) -> bool:
+    """Whether the shares are others than without an expected size."""
+    if not plan.looks:
+        return _gaussian(plan) or noise_of(plan) >= size
+    fixed = replace(plan, rounds=(), rest=NO_REST).cost.amount / plan.cost.amount
+    return _gaussian(plan) and float(fixed) > before(gaussian=True).all + _MORE
+
+
+def _gaussian(plan: Plan) -> bool:
+    return not plan.measurements[0].noise.pure
+
+
+def _worth_saying(plan: Plan) -> tuple[str, ...]:
+    """For how few records it is; nothing where hardly any table has so few, or has so many."""
+    off = noise_of(plan)
+    noise, few = float(f"{off:.2g}"), float(f"{off * (_FEW if _gaussian(plan) else 1):.1g}")
+    if not _NONE <= few <= MOST_RECORDS:
+        return ()
     return (
         f"The noise of a table adds up to about {noise:,.0f} records, in the mean over the tables. If fewer than about "
         f"{few:,.0f} records are expected, and their number is public, say so as release.expected_size: published "
-        "tables are then mostly nearer to the truth."
+        "tables are then mostly nearer to the truth.",
     )

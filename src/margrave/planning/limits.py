@@ -31,8 +31,9 @@ CANDIDATES = 2000
 FULL_CELLS = 10**7
 """Above this many cells no full table is held, and so none is made non-negative as a whole."""
 FITTED_CELLS = 10**5
-"""Above this many cells a full table is made non-negative as a whole only where every one of them is measured, or no
-records can be fitted: these are as accurate, in less time (docs/records.md).
+"""Above this many cells, and up to those, a full table is made non-negative as a whole only where it is wanted itself
+or all of it is measured, where its rounding was chosen, or where no records can be fitted: these are as accurate, in
+less time (docs/adaptive.md).
 """
 RECORD_READS = 120_000
 """The most numbers read for a record, values times tables, for which records are fitted without being asked for."""

@@ -15,7 +15,6 @@ from margrave.algebra.arrays import Array
 from margrave.algebra.cover import cover
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.encoding import Encoding, Plain
-from margrave.algebra.lattice import maximal
 from margrave.algebra.query import Query
 from margrave.budget.events import NO_REST, Disclosure, Measurement, Protection, Rest, Round, cost, cost_of_unit
 from margrave.budget.units import ZCDP, Budget, PureDP
@@ -24,8 +23,6 @@ from margrave.facts.declared import (
     Codes,
     disclosures,
     facts_of,
-    given_cells,
-    given_table,
     given_total,
     is_given,
     loose_cells,
@@ -278,10 +275,11 @@ class Plan:
         seen = set()
         for margin in self.spec.margins:
             if self.alike(margin):
-                likeness = self.accuracy.likeness(margin)
+                measured = self.measured_margin(margin)
+                likeness = self.accuracy.likeness(measured)
                 if likeness not in seen:
                     seen.add(likeness)
-                    yield self.accuracy.cell_noise(margin)
+                    yield self.accuracy.cell_noise(measured)
             else:
                 yield from dict.fromkeys(self._cell_noises(margin))
 
@@ -387,36 +385,3 @@ class Plan:
         if spoken() not in self._warned:
             self._warned[spoken()] = warnings_of(self)
         return self._warned[spoken()]
-
-
-def known_margins(spec: Spec, wanted: Iterable[Margin], encoding: Encoding) -> tuple[Margin, ...]:
-    """Margins that are the same in all neighbours, and so are published exactly at no cost.
-
-    With sensitive attributes these are the tables of the others; when one record is replaced, the number of records;
-    with public facts, whatever they tell in full.
-    """
-    if spec.public:
-        return facts_of(spec).encoded(encoding).whole
-    if not spec.sensitive:
-        return ((),) if spec.neighbours == "replace" and spec.records_per_unit == 1 else ()
-    protected = set(encoding.margin(spec.sensitive))
-    return maximal(tuple(name for name in margin if name not in protected) for margin in wanted)
-
-
-def protection_of(spec: Spec, encoding: Encoding) -> Protection:
-    sensitive = encoding.attributes(spec.sensitive)
-    return Protection(spec.neighbours, sensitive, spec.records_per_unit, spec.counted is not None)
-
-
-def given_facts(plan: Plan) -> tuple[dict[Margin, Array], dict[Codes, int]]:
-    """The values that the spec of a plan gives to its exact margins and its single cells, as they are measured."""
-    spec, encoding = plan.spec, plan.encoding
-    if not is_given(spec):
-        return {}, {}
-    tables = {}
-    for margin in plan.exact:
-        source = encoding.source(margin)
-        tables[margin] = encoding.encode(source, given_table(spec, source))
-    given = given_cells(spec).items()
-    cells = {(encoding.margin(margin), encoding.cell(margin, codes)): count for (margin, codes), count in given}
-    return tables, {known: cells[known] for known in plan.cells}

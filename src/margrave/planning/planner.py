@@ -15,12 +15,13 @@ from margrave.budget.events import NO_REST, Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
-from margrave.planning.expected import Expected, expected_rmse, expects
+from margrave.planning.expected import Expected, expected_rmse, expects, noise_of
 from margrave.planning.limits import FEW_TABLES, FULL_CELLS, RECORD_READS, SOUGHT_CELLS
 from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.looking.refusals import no_looking
 from margrave.planning.looking.rounds import make_rest, make_rounds, pace
-from margrave.planning.plan import Plan, known_margins, protection_of
+from margrave.planning.plan import Plan
+from margrave.planning.protected import known_margins, protection_of
 from margrave.planning.publication.publishing import record_reads, worth_holding
 from margrave.planning.strategies.adaptive import Before, before, before_for, shared
 from margrave.planning.strategies.demand import Demand, Shares
@@ -45,13 +46,14 @@ def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
 
     What is refused of the first is refused. Another whose part of the budget is too small for any noise is left out.
     """
-    first, *others = [_leaned(spec, choice) for choice in choices]
+    heeded = spec if _heeds_size(spec, choices[0]) else replace(spec, expected_size=None)
+    first, *others = [_leaned(heeded, choice) for choice in choices]
     if not others:
         return _scaled(spec, first)
-    rated = [(_rating(spec, first), first)]
+    rated = [(_rating(heeded, first), first)]
     for choice in others:
         with suppress(RefusedError):
-            rated.append((_rating(spec, choice), choice))
+            rated.append((_rating(heeded, choice), choice))
     return _scaled(spec, min(rated, key=lambda one: one[0])[1])
 
 
@@ -184,6 +186,15 @@ def _rating(spec: Spec, choice: Choice) -> float:
     weights = choice.problem.cell_weights
     risks = [weight * plan.accuracy.cell_variance(margin) for margin, weight in weights.items()]
     return sum(risks) if spec.objective == "mean" else max(risks)
+
+
+def _heeds_size(spec: Spec, choice: Choice) -> bool:
+    """Whether shares follow an expected size: with Laplace noise, which gets worse the more questions share a budget,
+    only where the noise of a table is larger than that (docs/spec.md).
+    """
+    if spec.expected_size is None or not expects(spec):
+        return False
+    return choice.problem.gaussian or noise_of(_scaled(spec, choice)) >= spec.expected_size
 
 
 def _leaned(spec: Spec, choice: Choice) -> Choice:

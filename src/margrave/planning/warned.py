@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from margrave.facts.declared import given_values, is_given
 from margrave.messages.catalogue import say, spoken
+from margrave.planning.defaults import DELTA
 from margrave.planning.effect import revealed
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ LARGE_EPSILON = 10
 
 def warnings_of(plan: Plan) -> tuple[str, ...]:
     """The warnings of a plan, in the language that is spoken."""
-    spec, guarantee, found = plan.spec, plan.guarantee, list[str]()
+    spec, guarantee, found = plan.spec, plan.cost.at_delta(plan.spec.budget.delta or DELTA), list[str]()
     if guarantee.symbol == "ε" and guarantee.amount > LARGE_EPSILON:
         found.append(
             say(

@@ -38,7 +38,7 @@ from margrave.reconstruct.bars import (
 )
 from margrave.reconstruct.publication import Published
 from margrave.reconstruct.publishable import publishable
-from margrave.reconstruct.records.spread import spread_at
+from margrave.reconstruct.records.spread import is_predicted, spread_at
 from margrave.reconstruct.unbiased import Fit
 from margrave.spec.spec import possible_mask
 
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from margrave.files.content import Content
+
+_LEAST_FITTED = 0.5
+"""The least standard error of a count of fitted records: whole, and some off by one with next to no noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,9 +220,10 @@ class Released:
             return errors, widths
         counts, told = self.published(margin).ravel(), self.publication.spreads
         if told and margin in self._wanted:
-            followed = margin in self.plan.selected
-            part = np.ones(counts.shape) if followed else spread_at(told, counts / np.maximum(errors, 1e-9))
-            return part * errors, np.maximum(part * widths, 1.0)
+            part = np.ones(counts.shape)
+            if is_predicted(margin, self.plan.selected):
+                part = spread_at(told, counts / np.maximum(errors, 1e-9))
+            return np.maximum(part * errors, _LEAST_FITTED), np.maximum(part * widths, 1.0)
         added = np.abs(counts - self.unbiased(margin).ravel())
         return np.hypot(errors, added), widths + added
 

@@ -17,6 +17,11 @@ from margrave.errors import UsageError
 
 _KEPT_CELLS = 1 << 14
 
+LEAST_VARIANCE = 1e-6
+"""No noise counts as less than this variance, a thousandth of a record: at ε = 500 it is 1e-217, which nobody could
+tell from none and whose inverse nobody could reckon with.
+"""
+
 Possible = NDArray[np.bool_]
 """Which cells of the full table may hold records."""
 

@@ -14,7 +14,7 @@ from margrave.planning.limits import KEPT_CELLS
 from margrave.planning.publication.publishing import GRAPHICAL, covered_margins, is_wide_plan, used_domain
 from margrave.planning.publication.raises import table_raise
 from margrave.progress import Progress, counted
-from margrave.reconstruct.estimates import Estimates, Possible
+from margrave.reconstruct.estimates import LEAST_VARIANCE, Estimates, Possible
 from margrave.reconstruct.exact import Codes, ExactCounts, NotKept, keep
 from margrave.reconstruct.graphical.prior import Modelled
 from margrave.reconstruct.graphical.selected import learned
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from margrave.planning.plan import Plan
 
 
-_LEAST = 1e-6
-"""No noise counts as less than this variance, a thousandth of a record: at ε = 500 it is 1e-217, which nobody could
-tell from none and whose inverse nobody could reckon with.
-"""
 _QUIET, _NEAR = 0.1, 0.01
 """Standard errors up to the first are next to no noise; a count as near to a whole number as the second is that one."""
 
@@ -223,4 +219,6 @@ def _estimates(plan: Plan, fit: Fit, domain: Domain) -> Estimates:
     fit.prepare(covered)
     values = {margin: fit.residual(margin) for margin in covered}
     variances = {margin: plan.accuracy.variance(margin) for margin in covered}
-    return Estimates(measured, values, {margin: max(one, _LEAST) if one else one for margin, one in variances.items()})
+    return Estimates(
+        measured, values, {margin: max(one, LEAST_VARIANCE) if one else one for margin, one in variances.items()}
+    )

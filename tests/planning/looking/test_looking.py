@@ -104,7 +104,7 @@ def test_every_wanted_table_is_forecast_before_anything_is_selected():
     assert all(row.std_error < float("inf") for row in plan.forecast)
     said = repr(plan)
     assert "The forecast is a bound" in said and "5 rounds look at the data" in said
-    assert "they hold whether or not the model does" in said
+    assert "they hold in the mean over these, whether or not the model does" in said
 
 
 def test_the_forecast_bounds_what_any_selection_makes_of_it():
@@ -269,7 +269,8 @@ def test_an_expected_size_matters_only_where_records_are_few_for_the_budget():
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.8
     assert shares[-1] == shares[-2] == pytest.approx(0.2, rel=1e-3)
     assert all(plan.cost.amount <= plan.spec.budget.amount for plan in plans)
-    assert "Planned for about 50,000 records" in repr(plans[2])
+    assert "Planned for about 300 records: these are few" in repr(plans[1])
+    assert "50,000 records changes nothing" in repr(plans[2])
     assert "changes nothing" in repr(mg.plan(wide((("epsilon", 1),), expected_size=1_000)))
 
 

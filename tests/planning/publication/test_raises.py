@@ -1,6 +1,7 @@
 """How much the total will be raised: known beforehand, and enough as often as it says."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
@@ -75,3 +76,12 @@ def test_a_non_negative_full_table_exists_as_often_as_is_said():
         least += linprog(np.zeros(len(cells)), A_eq=np.array(matrix, dtype=float), b_eq=bare).status == 2
     assert missing <= 120 * 0.05
     assert least > 60  # without the raise it mostly does not exist
+
+
+def test_an_attribute_of_one_value_changes_no_raise():
+    attributes = {"x": {"values": ["0", "1"]}, "one": {"values": ["only"]}, "y": {"values": ["0", "1"]}}
+    release = {"tables": [["x", "one"], ["x", "y"]], "strategy": "fourier", "nonnegative": MARGINS}
+    plan = mg.plan({"attributes": attributes, "release": release, "privacy": {"epsilon": "1"}})
+    assert plan.publishing.why_not is None and plan.publishing.raises.margins > 0
+    out = mg.release(plan, pd.DataFrame({"x": ["0", "1"], "one": "only", "y": ["1", "1"]}), seed=1)
+    assert out.published(("x", "one")).min() >= 0

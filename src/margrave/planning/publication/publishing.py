@@ -86,8 +86,9 @@ class Publishing:
         if self.method == GRAPHICAL:
             return say(
                 "Tables will be published as those of fitted records that lean on a graphical model of what was "
-                "selected: whole numbers, none of them negative. Their intervals are those of the unbiased tables, "
-                "made wider by how far the two are apart: so they hold whether or not the model does."
+                "selected: whole numbers, none of them negative. Their intervals follow from how far counts of about "
+                "the same size are from the unbiased ones: they hold in the mean over these, whether or not the model "
+                "does."
             )
         if self.raises is not None:
             found = say("Tables will be published non-negative by %(method)s, with fractions.", method=self.method)

@@ -87,7 +87,7 @@ def no_raise(plan: Plan, method: str) -> str | None:
         return "raising the constant fills impossible cells"
     if not plan.encoding.keeps_cells:
         return "raising the constant fills codes that stand for no value: attributes are written in binary here"
-    if any(is_wide(plan.domain.shape(margin)) for margin in plan.spec.margins):
+    if any(is_wide(plan.domain.shape(plan.measured_margin(margin))) for margin in plan.spec.margins):
         return "a measured table has too many margins for it"
     if method == TABLE and table_raise(plan) is None:
         return "how much is enough is known for strategy = 'fourier' with pure ε alone; 'simple-margins' needs neither"

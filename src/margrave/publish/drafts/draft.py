@@ -65,7 +65,7 @@ def draft_of(profile: Profile, *, codebook: bool = False) -> Draft:
         "",
         "[release]",
         *_table_lines(tables, len(sizes)),
-        "# expected_size = 50000   # about how many records there will be, only if that is public: it serves small budgets",
+        "# expected_size = 50000   # about how many records there will be, if that is public: for small budgets",
         "",
         "[privacy]",
         "epsilon = 1.0",

@@ -14,17 +14,16 @@ import numpy as np
 from margrave.algebra.arrays import Floats
 from margrave.algebra.domain import Margin
 from margrave.algebra.query import Query, spread
-from margrave.algebra.residual import residuals
 from margrave.budget.events import Measurement
 from margrave.crossing import Measured
-from margrave.errors import RefusedError
 from margrave.planning.expected import Expected
 from margrave.planning.forecast.accuracy import Accuracy
 from margrave.planning.looking.dividing import Doubt, divide
 from margrave.planning.plan import Plan
 from margrave.planning.publication.publishing import used_domain
+from margrave.reconstruct.estimates import LEAST_VARIANCE
 from margrave.reconstruct.graphical.model import GraphicalModel
-from margrave.reconstruct.graphical.selected import LEAST_VARIANCE, Learned, answers_of, learned
+from margrave.reconstruct.graphical.selected import Learned, answers_of, learned, off_by
 from margrave.reconstruct.unbiased import Fit
 
 _RELIED_ON = 2.0
@@ -84,11 +83,9 @@ def _doubt(told: SoFar, margin: Margin, part: float) -> Doubt:
 def _chances(told: SoFar, margin: Margin, variance: float, sizes: Floats) -> Floats:
     """How likely the model is off by each of some sizes, which were all as likely before, given the noisy residual."""
     domain = told.fit.accuracy.domain
-    try:
-        expected = residuals(domain, margin, told.model.margin(margin))[margin]
-    except RefusedError:  # The model says nothing about it within its room.
+    off = off_by(domain, margin, told.fit.residual(margin), told.model)
+    if off is None:
         return np.full(sizes.shape, 1 / len(sizes))
-    off = float(((told.fit.residual(margin) - expected) ** 2).sum())
     freedom = float(np.prod([size - 1 for size in domain.shape(margin)]))
     likely = -0.5 * (freedom * np.log(variance + sizes) + off / (variance + sizes))
     weights = np.exp(likely - likely.max())

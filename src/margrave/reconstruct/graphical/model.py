@@ -2,7 +2,7 @@
 
 To fit one to noisy tables of known variance, and to ask it for tables:
 
-    noisy = [Noisy(("age", "sex"), counts, variance), …]          # reconstruct/graphical/fit.py
+    noisy = [NoisyTable(("age", "sex"), counts, variance), …]          # reconstruct/graphical/fit.py
     model = fit(domain, noisy, total=48_842)
     model.margin(("age", "income"))                               # any margin, inside a clique or not
     better = fit(domain, [*noisy, another], total=48_842, start=model)      # warm: from the potentials found before

@@ -19,6 +19,7 @@ from margrave.reconstruct.graphical.rows import records_of
 from margrave.reconstruct.graphical.selected import Learned, model_of
 from margrave.reconstruct.records.kinds import Kinds, no_kinds
 from margrave.reconstruct.records.layout import TableCells
+from margrave.reconstruct.records.spread import is_predicted
 from margrave.reconstruct.records.variables import Variables
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Modelled:
-    """What was ``learned`` from the ``selected`` tables."""
+    """What was ``learned`` from the ``selected`` tables, which say what it predicts: see `spread.is_predicted`."""
 
     learned: Learned
     selected: Sequence[Margin]
@@ -49,4 +50,4 @@ class Modelled:
         return theta
 
     def predicted(self, wanted: Sequence[Margin]) -> list[Margin]:
-        return [margin for margin in wanted if margin not in self.selected]
+        return [margin for margin in wanted if is_predicted(margin, self.selected)]

@@ -14,12 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from margrave.algebra.arrays import Array
 from margrave.algebra.domain import Domain, Margin
 from margrave.algebra.lattice import downward_closure
 from margrave.algebra.residual import residuals
 from margrave.errors import RefusedError
 from margrave.planning.limits import MODEL_CELLS
-from margrave.reconstruct.estimates import Estimates
+from margrave.reconstruct.estimates import LEAST_VARIANCE, Estimates
 from margrave.reconstruct.graphical.fit import NoisyTable, fit
 from margrave.reconstruct.graphical.model import GraphicalModel
 from margrave.reconstruct.graphical.trees import tree_cells
@@ -27,8 +28,6 @@ from margrave.reconstruct.unbiased import Fit
 
 NEAR = 1e-4
 """How nearly a model is fitted: what it is used for does not tell a nearer one from it (docs/adaptive.md)."""
-LEAST_VARIANCE = 1e-6
-"""No residual is known better than this, so that its weight can be reckoned with."""
 
 STANDS_OUT = 1.5
 """A table is taken in if its residual is further off than noise alone would explain, by this factor of the square. With
@@ -43,6 +42,11 @@ class Learned:
     model: GraphicalModel
     taken: tuple[Margin, ...] = ()
 
+    def has_room(self, margin: Margin) -> bool:
+        """Whether the model holds a table, or would not grow too large by taking it in."""
+        held = self.model.tree.home(margin) is not None
+        return held or tree_cells(self.model.domain, [*self.taken, margin]) <= MODEL_CELLS
+
 
 def learned(answers: Estimates, domain: Domain, selected: Iterable[Margin], before: Learned | None = None) -> Learned:
     """The model of what stands out of the selected tables.
@@ -51,8 +55,7 @@ def learned(answers: Estimates, domain: Domain, selected: Iterable[Margin], befo
     """
     found = before or Learned(model_of(answers, domain, ()))
     for margin in dict.fromkeys(selected):
-        room = tree_cells(domain, [*found.taken, margin]) <= MODEL_CELLS
-        if margin not in found.taken and room and _stands_out(answers, margin, found.model):
+        if margin not in found.taken and found.has_room(margin) and _stands_out(answers, margin, found.model):
             found = _refitted(answers, domain, (*found.taken, margin), found.model)
     return _refitted(answers, domain, found.taken, found.model) if found is before else found
 
@@ -62,13 +65,18 @@ def _refitted(answers: Estimates, domain: Domain, taken: tuple[Margin, ...], sta
 
 
 def _stands_out(answers: Estimates, margin: Margin, model: GraphicalModel) -> bool:
-    try:
-        predicted = residuals(answers.domain, margin, model.margin(margin))[margin]
-    except RefusedError:  # The model says nothing about it within its room.
-        return False
-    off = float(((answers.values[margin] - predicted) ** 2).sum())
+    off = off_by(answers.domain, margin, answers.values[margin], model)
     freedom = prod(size - 1 for size in answers.domain.shape(margin))
-    return off > STANDS_OUT * freedom * max(answers.variances[margin], LEAST_VARIANCE)
+    return off is not None and off > STANDS_OUT * freedom * max(answers.variances[margin], LEAST_VARIANCE)
+
+
+def off_by(domain: Domain, margin: Margin, residual: Array, model: GraphicalModel) -> float | None:
+    """The square of how far a residual is from the predicted one; None where the model has no room to predict one."""
+    try:
+        predicted = residuals(domain, margin, model.margin(margin))[margin]
+    except RefusedError:
+        return None
+    return float(((residual - predicted) ** 2).sum())
 
 
 def model_of(

@@ -2,8 +2,8 @@
 
 The records fluctuate at a temperature that falls. Each value of each record is drawn anew, again and again, with
 probability ∝ p exp(−misfit/τ), where p is how probable it is before the tables are looked at
-(:mod:`margrave.reconstruct.records.prior`): in a record of its kind, which is drawn then, given its values, or by a
-model. At temperature τ = 1 this leads to draws from a posterior; at a low one the
+(:mod:`margrave.reconstruct.records.prior`): by a model, or by the kind of its record, which is drawn anew as well. At
+temperature τ = 1 this leads to draws from a posterior; at a low one the
 records follow the noise. The temperature of the least estimated error is looked for with few states of each
 (:mod:`margrave.reconstruct.records.risk`), and then held for many. The records that are published are those nearest to
 the mean of these.

@@ -8,7 +8,9 @@ moved estimates as well. Stein's estimate of the squared error of R̄_T is
 
     ‖R̄_T − R̂_T‖² − σ²_T d_T + 2 ⟨D_T, z_T⟩.
 
-It holds for any way of fitting, and so also where records hardly move any more.
+It holds for any way of fitting to answers that are moved like these, and so also where records hardly move any more.
+Which tables a model has taken in was decided by the unmoved answers, and is not decided again: for that choice the
+estimate does not pay.
 
 Added up to the squared error s of a wanted table of c cells, its root, √(c s), bounds the L1 error. Where noise is
 large the estimate of s is uncertain by δ, which is known too, and is often negative; √max(s, 0) would then tell nothing

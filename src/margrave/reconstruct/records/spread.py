@@ -9,7 +9,7 @@ off by: where means say otherwise, neighbouring ones are taken together until th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import sqrt
 
 import numpy as np
@@ -32,10 +32,17 @@ _SURELY = 1.0
 """The mean square is taken to be larger than it comes out by so many of its standard errors: without, half of all
 intervals would be too narrow, with two of them nearly all too wide (docs/adaptive.md).
 """
-_LEAST = 0.2
-"""No published count is said to be nearer than this part of σ."""
+_LEAST, _MOST = 0.2, 1e6
+"""No published count is said to be nearer, or farther off, than these parts of σ."""
 _DIGITS = 4
 """As they are published."""
+
+
+def is_predicted(margin: Margin, selected: Container[Margin]) -> bool:
+    """Whether a model predicts a table of which it does not follow the answers, as it does those of single attributes
+    and of selected tables.
+    """
+    return len(margin) > 1 and margin not in selected
 
 
 def spreads(
@@ -85,7 +92,7 @@ def _by_size(sizes: Floats, squares: Floats) -> Spreads:
     found, least = list[tuple[float, float]](), _LEAST
     for edges, inside in runs:
         mean = float(inside.mean() + _SURELY * inside.std() / sqrt(len(inside)))
-        least = max(least, sqrt(max(mean, 0.0)))
+        least = min(max(least, sqrt(max(mean, 0.0))), _MOST)
         found += [(edge, round(least, _DIGITS)) for edge in edges]
     return tuple(found)
 
@@ -105,7 +112,7 @@ def checked(found: Spreads) -> Spreads:
     """What was read, if it can have come out so; a ValueError otherwise."""
     edges, parts = [edge for edge, _ in found], [part for _, part in found]
     rising = edges == sorted({*edges} & {*_EDGES}) and parts == sorted(parts)
-    if not rising or not all(_LEAST <= part < np.inf for part in parts):
+    if not rising or not all(_LEAST <= part <= _MOST for part in parts):
         raise ValueError
     return found
 

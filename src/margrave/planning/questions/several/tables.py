@@ -20,8 +20,9 @@ from margrave.ledger.values import Notion
 from margrave.planning.asked import NothingExact, Sheet
 from margrave.planning.checks import check_plan
 from margrave.planning.limits import COUNTED_RECORDS
-from margrave.planning.plan import Plan, protection_of
+from margrave.planning.plan import Plan
 from margrave.planning.planner import fixed_plan
+from margrave.planning.protected import protection_of
 from margrave.planning.questions.data_spec import DataSpec
 from margrave.planning.questions.kinds import size_of
 from margrave.planning.questions.language.aggregates import Count, Tables
