@@ -169,6 +169,13 @@ def noise_of(plan: Plan) -> float:
     return sum(table.expected_l1 for table in plan.forecast) / len(plan.forecast)
 
 
+def heeds(plan: Plan, size: int) -> bool:
+    """Whether shares follow an expected size: with Laplace noise, which gets worse the more questions share a budget,
+    only where the noise of a table is larger than that (docs/spec.md). Shares that follow it have more noise, not less.
+    """
+    return _gaussian(plan) or noise_of(plan) >= size
+
+
 def said_of_size(plan: Plan) -> tuple[str, ...]:
     """What is assumed where a number of records is expected, in words; else, for how few it would be worth saying."""
     size = plan.spec.expected_size
@@ -193,7 +200,7 @@ def said_of_size(plan: Plan) -> tuple[str, ...]:
 def _follows(plan: Plan, size: int) -> bool:
     """Whether the shares are others than without an expected size."""
     if not plan.looks:
-        return _gaussian(plan) or noise_of(plan) >= size
+        return heeds(plan, size)
     fixed = replace(plan, rounds=(), rest=NO_REST).cost.amount / plan.cost.amount
     return _gaussian(plan) and float(fixed) > before(gaussian=True).all + _MORE
 

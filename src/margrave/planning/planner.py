@@ -15,7 +15,7 @@ from margrave.budget.events import NO_REST, Measurement
 from margrave.errors import RefusedError
 from margrave.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from margrave.planning.checks import check_overflow, check_spec
-from margrave.planning.expected import Expected, expected_rmse, expects, noise_of
+from margrave.planning.expected import Expected, expected_rmse, expects, heeds
 from margrave.planning.limits import FEW_TABLES, FULL_CELLS, RECORD_READS, SOUGHT_CELLS
 from margrave.planning.looking.candidates import Selectable, candidates_of
 from margrave.planning.looking.refusals import no_looking
@@ -46,7 +46,9 @@ def best_plan(spec: Spec, choices: Sequence[Choice]) -> Plan:
 
     What is refused of the first is refused. Another whose part of the budget is too small for any noise is left out.
     """
-    heeded = spec if _heeds_size(spec, choices[0]) else replace(spec, expected_size=None)
+    heeded, size = spec, spec.expected_size
+    if size is not None and expects(spec) and not heeds(_scaled(spec, choices[0]), size):
+        heeded = replace(spec, expected_size=None)
     first, *others = [_leaned(heeded, choice) for choice in choices]
     if not others:
         return _scaled(spec, first)
@@ -186,15 +188,6 @@ def _rating(spec: Spec, choice: Choice) -> float:
     weights = choice.problem.cell_weights
     risks = [weight * plan.accuracy.cell_variance(margin) for margin, weight in weights.items()]
     return sum(risks) if spec.objective == "mean" else max(risks)
-
-
-def _heeds_size(spec: Spec, choice: Choice) -> bool:
-    """Whether shares follow an expected size: with Laplace noise, which gets worse the more questions share a budget,
-    only where the noise of a table is larger than that (docs/spec.md).
-    """
-    if spec.expected_size is None or not expects(spec):
-        return False
-    return choice.problem.gaussian or noise_of(_scaled(spec, choice)) >= spec.expected_size
 
 
 def _leaned(spec: Spec, choice: Choice) -> Choice:
